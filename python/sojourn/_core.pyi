@@ -381,7 +381,14 @@ def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: in
     """Rates of a trace in steps of `step_ms`, as CSV."""
 
 def doctor(progress: Callable[[float, int, int], object] | None = None) -> str: ...
-def emulate(words: list[str]) -> tuple[int, str | None]: ...
+def emulate(words: list[str]) -> dict[str, Any]:
+    """Run a command line of the emulator to its end. Only for a single-threaded process, because it forks.
+
+    Returns the exit `code`, or minus the signal number if a signal ended the command; the folder `log` of the log, or
+    None; the sentences `expected` that must be true of it, if the command succeeded; whether these are its only use
+    (`is_temporary`), and whether only faults are printed (`is_quiet`).
+    """
+
 def emulated(logs: list[str], scenario_json: str) -> tuple[Output, str, dict[int, list[dict[int, int]]]]:
     """Summary and tables of a simulation, computed from the logs of both directions of every link of a scenario.
 

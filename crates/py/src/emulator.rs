@@ -4,24 +4,37 @@
 use crate::classes::SharedLibraries;
 use pyo3::prelude::*;
 
+/// End of a command line of the emulator.
+#[derive(IntoPyObject)]
+pub struct EndedCommand {
+    code: i32,
+    log: Option<String>,
+    is_temporary: bool,
+    expected: Vec<String>,
+    is_quiet: bool,
+}
+
 /// Runs a command line of the emulator, `["link", "--rate", "12mbit", "--", "curl", …]`, to its end.
 ///
-/// Returns the exit code, or minus the signal number if a signal ended the command; and the folder of the log from
-/// which a result can be made, if one was requested. Only for a single-threaded process, because it forks.
+/// Returns the exit `code`, or minus the signal number if a signal ended the command; the folder `log` of the log from
+/// which a result can be made, if one was requested; the sentences `expected` that must be true of it, if the command
+/// succeeded; whether these are its only use (`is_temporary`), and whether only faults are printed (`is_quiet`). Only for
+/// a single-threaded process, because it forks.
 #[pyfunction]
 #[cfg(target_os = "linux")]
-pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
-    let ended = sojourn_emu::cli::main(&words, &SharedLibraries);
-    (ended.code, ended.log)
+pub fn emulate(words: Vec<String>) -> EndedCommand {
+    let sojourn_emu::cli::CommandResult { code, log, is_temporary, expected, is_quiet } =
+        sojourn_emu::cli::main(&words, &SharedLibraries);
+    EndedCommand { code, log, is_temporary, expected, is_quiet }
 }
 
 /// Raises an error: the emulator needs Linux.
 #[pyfunction]
 #[cfg(not(target_os = "linux"))]
-pub fn emulate(words: Vec<String>) -> (i32, Option<String>) {
+pub fn emulate(words: Vec<String>) -> EndedCommand {
     let name = words.first().map_or("it", String::as_str);
     eprintln!("Error: {name}: the emulator needs Linux; simulate instead (sojourn run, sojourn compare)");
-    (3, None)
+    EndedCommand { code: 3, log: None, is_temporary: false, expected: Vec::new(), is_quiet: false }
 }
 
 /// Checks what this machine can emulate, as JSON; takes about twenty seconds. Only for a single-threaded process.

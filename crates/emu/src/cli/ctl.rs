@@ -21,7 +21,7 @@ pub fn main(words: &[String]) -> CommandResult {
         Ok(text) => {
             // A closed pipe is not an error.
             let _ = write!(stdout(), "{}", super::printable(&text));
-            CommandResult { code: 0, log: None }
+            CommandResult::of(0)
         }
         Err(error) => fail(&error),
     }

@@ -15,8 +15,10 @@ use crate::atomic_file::write_atomic;
 use crate::shell::{self, Outcome, Shell, Status};
 use sojourn_aqm::registry::Catalogue;
 use sojourn_sim::scenario::{Folder, TableCatalogue};
-use std::io::{Write, stderr, stdout};
-use std::path::Path;
+use std::fs::DirBuilder;
+use std::io::{ErrorKind, Write, stderr, stdout};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
 
 /// Names of the commands that [`main`] understands.
 pub const COMMANDS: &[&str] =
@@ -29,7 +31,57 @@ pub struct CommandResult {
     pub code: i32,
     /// Folder of the log, from which results can be computed.
     pub log: Option<String>,
+    /// Whether the log serves `expected` only, so that the caller removes it.
+    pub is_temporary: bool,
+    /// Sentences that must be true of the link; empty unless the command succeeded.
+    pub expected: Vec<String>,
+    /// Whether only faults are printed.
+    pub is_quiet: bool,
 }
+
+impl CommandResult {
+    /// Without a log.
+    fn of(code: i32) -> Self {
+        Self { code, log: None, is_temporary: false, expected: Vec::new(), is_quiet: false }
+    }
+}
+
+/// Folder of a shell's log.
+struct Log {
+    folder: PathBuf,
+    is_temporary: bool,
+}
+
+impl Log {
+    fn kept(folder: PathBuf) -> Self {
+        Self { folder, is_temporary: false }
+    }
+
+    /// A new folder that nobody else can read.
+    fn temporary() -> Result<Self, Error> {
+        let (parent, process) = (std::env::temp_dir(), std::process::id());
+        for number in 0..MAX_FOLDERS {
+            let folder = parent.join(format!("sojourn-log-{process}-{number}"));
+            match DirBuilder::new().mode(0o700).create(&folder) {
+                Ok(()) => return Ok(Self { folder, is_temporary: true }),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Error::Machine(format!("{}: {error}; give --log", folder.display()))),
+            }
+        }
+        Err(Error::Machine(format!("{}: is full of old logs; give --log", parent.display())))
+    }
+
+    /// Removes the folder if nobody else will.
+    fn discard(self) {
+        if self.is_temporary {
+            // A folder that is left over does no harm.
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+/// Maximum number of temporary folders that are tried.
+const MAX_FOLDERS: u32 = 1000;
 
 /// A shell, and the handling of its outcome.
 struct ShellRequest {
@@ -39,7 +91,9 @@ struct ShellRequest {
     /// Whether the report at the end is printed only if there are faults.
     quiet: bool,
     /// Folder for the log.
-    log: Option<std::path::PathBuf>,
+    log: Option<Log>,
+    /// Sentences that must be true of the link.
+    expected: Vec<String>,
 }
 
 /// Action of a command line.
@@ -52,7 +106,6 @@ enum Invocation {
 /// well. The process must be single-threaded.
 pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
     let own = &python::NoPythonCatalogue(&TableCatalogue { own, files: &Folder(Path::new(".")) });
-    let code = |code| CommandResult { code, log: None };
     match words.split_first().map(|(name, arguments)| (name.as_str(), arguments)) {
         Some(("ctl", arguments)) => return ctl::main(arguments),
         Some(("topology", arguments)) => return topology::main(arguments, own),
@@ -62,14 +115,27 @@ pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
         Ok(Invocation::Help(text)) => {
             // A closed pipe is not an error.
             let _ = writeln!(stdout(), "{text}");
-            code(0)
+            CommandResult::of(0)
         }
         Ok(Invocation::Run(request)) => {
-            let ShellRequest { shell, strict, quiet, log } = *request;
+            let ShellRequest { shell, strict, quiet, log, expected } = *request;
             let command = shell.command.words().join(" ");
-            match shell::run(shell, own) {
-                Ok(outcome) => report(&outcome, &command, strict, quiet, log),
-                Err(error) => fail(&error),
+            let (ended, succeeded) = match shell::run(shell, own) {
+                Ok(outcome) => {
+                    let ended = report(&outcome, &command, strict, quiet, log.as_ref());
+                    (ended, matches!(outcome.status, Status::Exited(0)))
+                }
+                Err(error) => (fail(&error), false),
+            };
+            match log {
+                Some(log) if ended.log.is_some() => {
+                    let expected = if succeeded { expected } else { Vec::new() };
+                    CommandResult { is_temporary: log.is_temporary, expected, is_quiet: quiet, ..ended }
+                }
+                log => {
+                    log.into_iter().for_each(Log::discard);
+                    ended
+                }
             }
         }
         Err(error) => fail(&error),
@@ -87,22 +153,16 @@ fn parse(words: &[String], own: &dyn Catalogue) -> Result<Invocation, Error> {
 
 fn fail(error: &Error) -> CommandResult {
     print_line(&format!("Error: {error}"));
-    CommandResult { code: error.exit_code(), log: None }
+    CommandResult::of(error.exit_code())
 }
 
 /// Prints the outcome, and returns the exit code.
-fn report(
-    outcome: &Outcome,
-    command: &str,
-    strict: bool,
-    quiet: bool,
-    log: Option<std::path::PathBuf>,
-) -> CommandResult {
+fn report(outcome: &Outcome, command: &str, strict: bool, quiet: bool, log: Option<&Log>) -> CommandResult {
     if let Status::NotStarted(errno) = outcome.status {
         let error = std::io::Error::from_raw_os_error(errno);
         print_line(&format!("Error: {command}: {error}; give the name of a program after --"));
         // As in a shell: 127 if there is no such program, 126 if it cannot be executed.
-        return CommandResult { code: if errno == libc::ENOENT { 127 } else { 126 }, log: None };
+        return CommandResult::of(if errno == libc::ENOENT { 127 } else { 126 });
     }
     let faults = outcome.faults();
     let name = &outcome.shell.name;
@@ -112,7 +172,7 @@ fn report(
     faults.iter().for_each(|fault| print_line(&format!("{name}: not faithful: {}", fault.0)));
     let failed = strict && !faults.is_empty();
     let mut unwritten = false;
-    let log = log.filter(|folder| match write_atomic(&folder.join(SHELL_FILE), outcome.json().as_bytes()) {
+    let log = log.map(|log| &log.folder).filter(|folder| match write_atomic(&folder.join(SHELL_FILE), outcome.json().as_bytes()) {
         Ok(()) => true,
         Err(error) => {
             let (path, folder) = (folder.join(SHELL_FILE), folder.display());
@@ -129,7 +189,7 @@ fn report(
         Status::Killed(signal) => -signal,
         Status::NotStarted(_) => unreachable!("reported above"),
     };
-    CommandResult { code, log: log.map(|folder| folder.display().to_string()) }
+    CommandResult { log: log.map(|folder| folder.display().to_string()), ..CommandResult::of(code) }
 }
 
 /// Prints a line to standard error. Control characters are escaped, so that a name in it cannot control the terminal.

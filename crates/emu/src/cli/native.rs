@@ -4,7 +4,7 @@ use super::args::{self, OperandLimit, text};
 use super::help::{self, Help};
 use super::kinds::{delays, links, losses};
 use super::options::{CommonOptions, DelayOptions, DirectionOption, LinkOptions, LossOptions};
-use super::{Invocation, ShellRequest};
+use super::{Invocation, Log, ShellRequest};
 use crate::Error;
 use crate::path::{DirectionConfig, Gso, LogConfig, LogFormat, PathKind, Side};
 use crate::shell::{AttachPoint, InnerCommand, MeterView, Shell};
@@ -15,6 +15,7 @@ use sojourn_aqm::params::unknown;
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, units};
 use sojourn_sim::scenario::LinkSpec;
+use sojourn_sim::sentence::{Manager, Sentence, Vocabulary};
 use std::path::{Path, PathBuf};
 
 /// Parses the command `name`, which can name the queue managers of `managers`; `line` is the whole command line.
@@ -23,17 +24,19 @@ pub fn parse(name: &str, words: &[String], line: &[String], managers: &dyn Catal
         "link" => parse_as(&LINK, words, line, |link: &LinkOptions, _, mtu| {
             [link.service(), link.aqm(), link.netem(), link.limit()].iter().try_for_each(DirectionOption::check)?;
             let classes = link.class.iter().map(|text| class(text)).collect::<Result<_, _>>()?;
-            Ok(PathOptions { kinds: links(link, mtu, managers)?, gso: gso(link.gso.as_deref())?, classes })
+            let kinds = links(link, mtu, managers)?;
+            check_sentences(&link.expect, &kinds)?;
+            Ok(PathOptions { gso: gso(link.gso.as_deref())?, classes, expected: link.expect.clone(), ..kinds.into() })
         }),
         "delay" => parse_as(&DELAY, words, line, |delay: &DelayOptions, word, _| {
             let given = DirectionOption::of_word("delay", word, [&delay.up, &delay.down]);
             given.check()?;
-            Ok(PathOptions { kinds: delays(&given)?, gso: gso(delay.gso.as_deref())?, classes: Vec::new() })
+            Ok(PathOptions { gso: gso(delay.gso.as_deref())?, ..delays(&given)?.into() })
         }),
         _ => parse_as(&LOSS, words, line, |loss: &LossOptions, word, _| {
             let given = DirectionOption::of_word("loss", word, [&loss.up, &loss.down]);
             given.check()?;
-            Ok(PathOptions { kinds: losses(&given)?, gso: Gso::default(), classes: Vec::new() })
+            losses(&given).map(PathOptions::from)
         }),
     }
 }
@@ -45,6 +48,22 @@ struct PathOptions {
     gso: Gso,
     /// Classes of packets by port.
     classes: Vec<(u16, ClassId)>,
+    /// Sentences that must be true of the link.
+    expected: Vec<String>,
+}
+
+impl From<[PathKind; 2]> for PathOptions {
+    fn from(kinds: [PathKind; 2]) -> Self {
+        Self { kinds, gso: Gso::default(), classes: Vec::new(), expected: Vec::new() }
+    }
+}
+
+/// Refuses sentences that are wrong, or that a link cannot judge, before the command runs.
+fn check_sentences(texts: &[String], kinds: &[PathKind; 2]) -> Result<(), Error> {
+    let [PathKind::Link(up), PathKind::Link(down)] = kinds else { return Ok(()) };
+    let words = Vocabulary::new("--expect", vec![Manager::of_shell(down, up)], false);
+    let check = |text: &String| Sentence::parse(text, &words).map(drop).map_err(|e| Error::Input(e.to_string()));
+    texts.iter().try_for_each(check)
 }
 
 /// Options of a command, its own first.
@@ -127,6 +146,7 @@ fn request(
         None => Ok(default),
         Some(text) => units::duration(text).map_err(|e| Error::Input(format!("{option}: {e}"))),
     };
+    let PathOptions { kinds: [up, down], gso, classes, expected } = paths;
     let log = common.log.as_ref().map(PathBuf::from);
     if let Some(folder) = &log {
         if [Side::Up, Side::Down].iter().any(|&side| records(folder, side).is_file()) {
@@ -146,13 +166,16 @@ fn request(
     let mtu = common.mtu.as_deref().map(mtu).transpose()?;
     let attach = attach(common)?;
     let waits = attach.is_some() && command.is_empty();
-    let PathOptions { kinds: [up, down], gso, classes } = paths;
+    let log = match log {
+        None if !expected.is_empty() => Some(Log::temporary()?),
+        named => named.map(Log::kept),
+    };
     let direction = |side: Side, kind| -> Result<DirectionConfig, Error> {
         let plain = DirectionConfig::new(side, kind);
         Ok(DirectionConfig {
             mtu: mtu.unwrap_or(plain.mtu),
             window: span("--window", &common.window, plain.window)?,
-            logs: log.iter().map(|folder| log_of(folder, side, line)).collect(),
+            logs: log.iter().map(|log| log_of(&log.folder, side, line)).collect(),
             pcap: common.pcap.as_ref().map(PathBuf::from),
             gso,
             ethernet: attach.is_some(),
@@ -176,7 +199,7 @@ fn request(
         spin: span("--spin", &common.spin, Duration::ZERO)?,
         ..Shell::new(name, directions, command)
     };
-    Ok(ShellRequest { shell, strict: common.strict, quiet: common.quiet, log })
+    Ok(ShellRequest { shell, strict: common.strict, quiet: common.quiet, log, expected })
 }
 
 /// Interface to attach to.
@@ -381,6 +404,24 @@ mod tests {
         }
         let command = ["loss", "1%", "--", "curl", "--delay", "3ms"].map(str::to_string);
         assert!(parse(&command[0], &command[1..], &command, REGISTERED).is_ok(), "those of the command are its own");
+    }
+
+    #[test]
+    fn sentences_are_checked_before_the_command_runs() {
+        let refusal = |sentence: &str| {
+            let words = ["--rate", "5mbit", "--aqm", "codel", "--expect", sentence, "--", "true"].map(str::to_string);
+            parse("link", &words, &words, REGISTERED).err().map(|error| error.to_string()).unwrap_or_default()
+        };
+        for (sentence, error) in [
+            ("p95(sojourn, up) < 50", "p95(sojourn, up) is in ms, 50 is a plain number; write both in one unit"),
+            ("p95(sojourn, forward) < 50 ms", "\"forward\" is unknown; expected one of A, codel, sojourn, down, up"),
+            ("goodput > 1 Mbit/s", "only programs know it; a link knows sojourn, utilisation, drops"),
+            ("mos(flows.0) > 3", "no flows.0; a shell has no flow groups"),
+            ("tupdate < 5 ms", "neither a metric nor a parameter of codel"),
+        ] {
+            let found = refusal(sentence);
+            assert!(found.starts_with("--expect: ") && found.contains(error), "{sentence}: {found}");
+        }
     }
 
     #[test]

@@ -95,6 +95,9 @@ pub struct LinkOptions {
     /// Class of htb or prio for packets from or to this port, e.g. 5201=1:10; repeatable.
     #[arg(long, value_name = "PORT=CLASS")]
     pub class: Vec<String>,
+    /// Sentence that must be true of the link, e.g. "p95(sojourn, up) < 50 ms", else exit with 1; repeatable.
+    #[arg(long, value_name = "SENTENCE")]
+    pub expect: Vec<String>,
 }
 
 impl LinkOptions {

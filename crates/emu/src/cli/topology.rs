@@ -39,7 +39,7 @@ pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
             outcome.faults().iter().for_each(|fault| print_line(&format!("not faithful: {fault}")));
         }
     }
-    CommandResult { code, log: None }
+    CommandResult::of(code)
 }
 
 fn read(path: &Path, own: &dyn Catalogue) -> Result<Topology, Error> {

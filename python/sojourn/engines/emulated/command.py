@@ -5,7 +5,10 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import suppress
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from typing import Any
 
 SHELLS = {
     "link": "Run a program behind an emulated link with a queue manager.",
@@ -33,27 +36,36 @@ def run(words: list[str]) -> int:
     """Run a command line and return its exit code; if a signal ended the command, it ends us, too."""
     from sojourn import _core
 
-    code, log = _core.emulate(words)
-    if log is not None:
-        stored = _store(log)  # also if the command failed: its traffic is valid
+    ended = _core.emulate(words)
+    code: int = ended["code"]
+    if ended["log"] is not None:
+        stored = _store(ended)  # also if the command failed: its traffic is valid
         code = code or stored
     if code < 0:
         _raise_signal(-code)
     return code
 
 
-def _store(folder: str) -> int:
-    """Make a result of a shell's log; returns the exit code."""
+def _store(ended: dict[str, Any]) -> int:
+    """Make a result of a shell's log and judge its sentences; returns the exit code."""
     from sojourn.base.errors import explain
-    from sojourn.engines.emulated.logs import make_result
+    from sojourn.engines.emulated.expected import judge
+    from sojourn.engines.emulated.logs import discard, make_result, read_result
 
+    folder = ended["log"]
     try:
-        make_result(folder)
+        if not ended["is_temporary"]:
+            make_result(folder)
+        if ended["expected"]:
+            return judge(read_result(folder), ended["expected"], quiet=ended["is_quiet"])
     except Exception as error:
         if (explained := explain(error)) is None:
             raise
         print(f"Error: {explained[1]}", file=sys.stderr)
         return explained[0]
+    finally:
+        if ended["is_temporary"]:
+            discard(folder)
     return 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,14 +30,23 @@ SHELL = "shell.json"
 def make_result(folder: Path | str) -> Result | None:
     """Add tables and manifest to the folder of a link's log; None for another kind of shell."""
     folder = Path(folder)
-    report = shell_report(folder)
-    heads = _heads(folder)
-    if any(head["head"]["kind"] != "link" for head in heads):
+    if any(head["head"]["kind"] != "link" for head in _heads(folder)):
         return None
-    scenario = scenario_of(heads, report)
-    result, _ = result_of(folder, scenario, int(report["seed"]))
     with _explained_write_errors(folder):
-        return store.save_in(result, folder, list(report["command"]))
+        return store.save_in(read_result(folder), folder, list(shell_report(folder)["command"]))
+
+
+def read_result(folder: Path | str) -> Result:
+    """Result of a link's log, without files of its own."""
+    folder = Path(folder)
+    report = shell_report(folder)
+    result, _ = result_of(folder, scenario_of(_heads(folder), report), int(report["seed"]))
+    return result
+
+
+def discard(folder: Path | str) -> None:
+    """Remove the folder of a log that nobody keeps."""
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def repair(folder: Path | str) -> Result:

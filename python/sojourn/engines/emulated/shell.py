@@ -8,5 +8,5 @@ import sys
 from sojourn._core import emulate
 
 if __name__ == "__main__":
-    code, _ = emulate(sys.argv[1:])
+    code: int = emulate(sys.argv[1:])["code"]
     os._exit(code if code >= 0 else 128 - code)
