@@ -67,10 +67,13 @@ fn number(value: f64, unit: &str) -> String {
     if unit.is_empty() { value } else { format!("{value} {unit}") }
 }
 
-/// Folder for the files of failures, as cargo has them.
+/// Folder for the files of failures: beside the test's build, whose folder `deps` has the program; else the system's for
+/// temporary files.
 fn default_folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
-    target.join("sojourn-net")
+    let program = std::env::current_exe().unwrap_or_default();
+    let deps = program.ancestors().find(|folder| folder.file_name().is_some_and(|name| name == "deps"));
+    let target = deps.and_then(|deps| deps.parent()?.parent()).map(PathBuf::from);
+    target.unwrap_or_else(std::env::temp_dir).join("sojourn-net")
 }
 
 /// The command that runs this test again: nextest runs each in a process of its own.
