@@ -132,6 +132,10 @@ wheel: $(VENV)/.release $(VENV)/.page ## build wheels and source distributions i
 	fi
 	@ls "$(OUT)"/dist/*
 
+.PHONY: net-faults
+net-faults: $(VENV)/.made ## plant faults in the network for programs, one by one, and check that the test named beside each finds it
+	@$(BIN)/python tests/net_faults.py $(FAULTS)
+
 .PHONY: release-check
 release-check: wheel ## the check-list of a release over what `wheel` builds: versions, changelog, tag, licences, contents, links, a fresh environment
 	@$(BIN)/python packages/release.py "$(OUT)/dist"

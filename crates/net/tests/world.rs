@@ -172,6 +172,37 @@ fn a_five_tuple_is_a_flow_of_the_queue() {
 }
 
 #[test]
+fn marks_reach_the_other_end() {
+    // An L4S sender beside a downloading one; its queue marks.
+    for (aqm, ecn) in [("dualpi2", Ecn::Ect1), ("{ name = \"codel\", ecn = true }", Ecn::Ect0)] {
+        let aqm = if aqm.starts_with('{') { aqm.to_string() } else { format!("\"{aqm}\"") };
+        let mut net = net(&call("rtt = \"30 ms\"", &format!("aqm = {aqm}"), ""), 5);
+        let (source, sink) = net.pair("call").expect("it is there");
+        let remote = net.address(sink);
+        net.wake(source, Some(Instant::ZERO));
+        let mut seen = BTreeMap::new();
+        loop {
+            match net.next().expect("no fault") {
+                Event::Wake(end) => {
+                    net.send(end, &Datagram { ecn, ..Datagram::to(remote, &[0; 1_111]) }).expect("it can be sent");
+                    let next = net.now() + Duration::from_micros(1_170);
+                    net.wake(end, Some(next));
+                }
+                Event::Datagram { ecn, .. } => *seen.entry(ecn as u8).or_insert(0_u64) += 1,
+                Event::End => break,
+                _ => {}
+            }
+        }
+        let report = net.finish().expect("no file is wanted");
+        let marked = report.summary().groups[0].endpoint.as_ref().expect("an endpoint").source.marked;
+        assert_eq!(seen.keys().copied().collect::<Vec<_>>(), [ecn as u8, Ecn::Ce as u8], "{aqm}");
+        assert_eq!(seen[&(Ecn::Ce as u8)], marked, "{aqm}");
+        assert!(marked > 20, "{aqm}: {marked}");
+        expect!(report, "marks(call) > 1 % and loss(call) < 30 %");
+    }
+}
+
+#[test]
 fn one_address_is_one_host() {
     // Two groups of one host share CAKE's turn of that host against a third group.
     let shares = |second: &str| {
