@@ -21,7 +21,7 @@ ORDER = (
     *("base", "io.traces", "model.aqms", "model.ccs", "model.analysis", "figures", "model.results", "engines"),
     *("model.scenarios",),
     *("io.logs", "io.pcap", "io.qlog", "io.flent", "io.tc"),
-    *("studies.runs", "studies", "studies.fitting", "studies.hunting", "apps.gym"),
+    *("studies.runs", "studies", "studies.fitting", "studies.hunting", "studies.gating", "apps.gym"),
     *("engines.validation", "engines.kernel", "engines.ns2", "engines.emulated"),
     *("apps.web", "apps.lab", "papers", "papers.report", "studies.score", "apps.cli", "apps.labs"),
     *("__main__", "demo"),

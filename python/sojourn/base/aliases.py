@@ -19,7 +19,7 @@ GROUPS = {
     **dict.fromkeys(("aqms", "ccs", "analysis", "results", "scenarios"), "model"),
     **dict.fromkeys(("traces", "logs", "pcap", "qlog", "flent", "tc"), "io"),
     **dict.fromkeys(("kernel", "ns2", "emulated", "validation"), "engines"),
-    **dict.fromkeys(("runs", "fitting", "hunting", "score"), "studies"),
+    **dict.fromkeys(("runs", "fitting", "hunting", "gating", "score"), "studies"),
     "report": "papers",
     **dict.fromkeys(("cli", "lab", "labs", "gym", "web"), "apps"),
 }

@@ -14,10 +14,12 @@ _children: set[int] = set()
 
 @contextlib.contextmanager
 def child(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
-    """Run a program whose output is read within the block; at its kill_all the program's process group is killed."""
-    program = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, start_new_session=True, **options
-    )
+    """Run a program within the block, at whose end its process group is killed; `options` are those of `Popen`.
+
+    Its output is read from a pipe unless they name another place.
+    """
+    usual = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "start_new_session": True}
+    program = subprocess.Popen(command, **(usual | options))
     _children.add(program.pid)
     try:
         yield program

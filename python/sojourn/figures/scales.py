@@ -97,9 +97,10 @@ def number_axis(axes: Axes, values: Sequence[float]) -> None:
         axes.set_xticks([], minor=True)
 
 
-def whole_axis(axes: Axes) -> None:
-    """Put the ticks of the vertical axis at integers only."""
-    axes.yaxis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
+def whole_axis(axes: Axes, which: str = "y") -> None:
+    """Put the ticks of an axis, the vertical one by default, at integers only."""
+    axis = axes.yaxis if which == "y" else axes.xaxis
+    axis.set_major_locator(MaxNLocator("auto", integer=True, min_n_ticks=1))
 
 
 def share_span(low: float, high: float, whole: float) -> tuple[float, float]:

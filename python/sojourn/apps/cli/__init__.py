@@ -35,6 +35,8 @@ COMMANDS = {
     "qoo": ("sojourn.apps.cli.qoo", "Rate stored results by Quality of Outcome: latency and loss per application."),
     "fit": ("sojourn.apps.cli.fit", "Fit keys of a scenario to measured numbers."),
     "hunt": ("sojourn.apps.cli.hunt", "Search for a scenario that satisfies a condition."),
+    "gate": ("sojourn.apps.cli.gate", "Guard a queue manager, control or transport stack in CI: budgets, regressions."),
+    "net": ("sojourn.apps.cli.net", "Check programs that run simulated networks in their tests."),
     "reproduce": ("sojourn.apps.cli.reproduce", "Reproduce published results and judge their claims."),
     "score": ("sojourn.apps.cli.score", "Characterise queue managers: tests of RFC 7928, graded."),
     "aqm": ("sojourn.apps.cli.aqm", "List the queue managers, show their parameters, compare two packet by packet."),

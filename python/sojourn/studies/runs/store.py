@@ -46,6 +46,17 @@ def run_hash(scenario: Scenario, seed: int, engine: str = SIMULATE) -> str:
     )
 
 
+def world_hash(scenario: Scenario) -> str:
+    """Hash of what a scenario describes: with the contents of its traces, but without its seed.
+
+    Queue managers and controls of users count by the name of their file and class, because their code may change.
+    """
+    names = {name: name.rpartition("/")[2] for name in scenario.user_code()}
+    described = _by_content(scenario.document, _traces(scenario), names)
+    text = _sorted({key: value for key, value in described.items() if key not in ("seed", "name")})
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
 def run(
     scenario: Scenario,
     seed: int,

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,12 +40,15 @@ from sojourn.studies.runs import store
 class Worker:
     """A process that does one run after another."""
 
-    def __init__(self, *, may_end: bool = False) -> None:
-        """With `may_end` a library may crash the process: its stderr is kept, and printed by `stop`."""
+    def __init__(self, *, may_end: bool = False, extra: Mapping[str, str] | None = None) -> None:
+        """With `may_end` a library may crash the process: its stderr is kept, and printed by `stop`.
+
+        `extra` is added to the environment.
+        """
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
         command, pipe = [sys.executable, "-m", "sojourn.studies.runs.worker"], subprocess.PIPE
         self._noise = tempfile.TemporaryFile() if may_end else None  # noqa: SIM115 (open as long as the process)
-        env = os.environ | {"PYTHONPATH": path}
+        env = {**os.environ, "PYTHONPATH": path, **(extra or {})}
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._noise, env=env)
 
     def do(
