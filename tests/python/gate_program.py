@@ -21,6 +21,8 @@ FAULTS = ("clock", "draw", "order", "short", "fails")
 def main() -> None:
     """Run the seeds of SOJOURN_SEEDS."""
     first, _, last = os.environ.get("SOJOURN_SEEDS", "1-2").partition("-")
+    if "SOJOURN_SEED" in os.environ:
+        sys.exit("SOJOURN_SEED would select a seed")
     base = Scenario.load(sys.argv[1])
     sets = dict(word.split("=") for word in sys.argv[2:] if "=" in word)
     faults = {word for word in sys.argv[2:] if word in FAULTS}

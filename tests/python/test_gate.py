@@ -23,11 +23,13 @@ import pytest
 
 from conftest import REPO, Cli
 from sojourn.base.errors import InputError
+from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.gating import alarms
 from sojourn.studies.gating.baseline import read_baseline
 from sojourn.studies.gating.decide import Change, compare, difference
 from sojourn.studies.gating.file import GateFile
 from sojourn.studies.gating.records import check_seeds, read_record, read_records
+from sojourn.studies.gating.sentences import evidence_of_record, expression
 from sojourn.studies.gating.statistics import (
     ERRORS,
     confidence,
@@ -184,7 +186,8 @@ def test_a_margin_below_the_least_visible_change_is_refused_and_nothing_written(
     assert gate(SIMULATED.replace('by = "40 %"', 'by = "0.02 s"'), "--update").exit_code == 0
 
 
-def test_a_tested_program_that_becomes_slower_is_found(gate: Any) -> None:
+def test_a_tested_program_that_becomes_slower_is_found(gate: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOJOURN_SEED", "3")
     assert gate(of_program(), "--update").exit_code == 0
     assert gate(of_program()).exit_code == 0
     found = gate(of_program("link.aqm.target=80ms"), "--json")
@@ -281,6 +284,35 @@ def test_a_damaged_scenario_of_a_record_is_one_line(gate: Any, scenario: Any) ->
     )
     found = gate(f"command = {json.dumps(shlex.join([sys.executable, 'bad.py']))}\n{BUDGET}")
     assert found.exit_code == 2 and error_of(found).startswith("Error: "), found.stderr
+
+
+def test_any_damage_to_a_record_is_a_number_or_one_line() -> None:
+    scenario = Scenario.parse(WORLD)
+    result = scenario.run(1)
+    bins = result.table("sojourn_histogram")
+    good = {
+        "scenario": scenario.document,
+        "summary": result.totals,
+        "histogram": {name: bins[name].to_list() for name in bins.columns},
+    }
+    rng = random.Random(1)
+    refused = 0
+    for _ in range(400):
+        record = json.loads(json.dumps(good))
+        holder = record[rng.choice(list(record))]
+        while tables := [
+            key for key, value in holder.items() if isinstance(value, dict) and value and rng.random() < 0.7
+        ]:
+            holder = holder[rng.choice(tables)]
+        holder[rng.choice(list(holder))] = rng.choice([None, 3, -1, "x", [], {}, True, 2**63, 1.5, "10 Mbit/s", inf])
+        try:
+            run = evidence_of_record(*record.values())
+            for what in ("p99(sojourn)", "goodput(flows.0)", "jain", "target", "flows.0.rtt"):
+                expression(what, "watch", record["scenario"]).value(run)
+        except InputError as error:
+            refused += 1
+            assert "\n" not in str(error)
+    assert 20 < refused < 380
 
 
 def test_ctrl_c_ends_the_tested_program_and_leaves_nothing(tmp_path: Path) -> None:

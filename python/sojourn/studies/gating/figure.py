@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from hashlib import sha256
 from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -68,7 +69,9 @@ def _widened(points: Sequence[tuple[int, float]]) -> tuple[list[float], list[flo
 
 
 def _name(report: GateReport, row: BudgetRow) -> str:
-    """File name of a figure."""
+    """File name of a figure; worlds whose names need other characters have a digest."""
     number = "".join(re.findall(r"\d+", row.budget.place))
     world = re.sub(r"[^\w-]+", "-", row.world)[:60]
+    if world != row.world:
+        world += f"-{sha256(row.world.encode()).hexdigest()[:8]}"
     return f"{report.gate.path.stem}.{world}.budget-{number}.svg"

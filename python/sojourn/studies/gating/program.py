@@ -11,7 +11,7 @@ from subprocess import STDOUT
 
 from sojourn.base.children import child
 from sojourn.base.errors import InputError
-from sojourn.studies.gating.records import FOLDER, SEEDS
+from sojourn.studies.gating.records import FOLDER, SEED, SEEDS
 
 LOOK_S = 0.1
 """Polling interval of the program's state, in seconds."""
@@ -45,6 +45,7 @@ class Program:
         """
         environment = {**os.environ, FOLDER: str(out), **(extra or {})}
         if seeds:
+            environment.pop(SEED, None)  # it would select one of them
             environment[SEEDS] = f"{seeds[0]}-{seeds[-1]}"
         out.mkdir()
         with self._log(out).open("wb") as log:
