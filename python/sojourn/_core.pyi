@@ -1,11 +1,13 @@
 """The compiled core: scenarios, simulations and single queues."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Self, disjoint_base
 
 __all__ = [
     "UPTIME_NS",
@@ -15,7 +17,9 @@ __all__ = [
     "CcEpisodes",
     "ControlClass",
     "Cx",
+    "End",
     "Episodes",
+    "Event",
     "Evidence",
     "Expression",
     "Fifo",
@@ -25,12 +29,15 @@ __all__ = [
     "Link",
     "Loss",
     "Meta",
+    "Net",
     "Output",
     "PacketEpisodes",
     "PolicyNetwork",
     "Queue",
+    "Report",
     "Sample",
     "Sentence",
+    "Verdict",
     "Vocabulary",
     "bulk_groups",
     "check_aqm",
@@ -662,6 +669,227 @@ class Queue:
 
     def state(self) -> dict[str, float]:
         """State variables of the queue manager by name; times in seconds."""
+
+@final
+class End:
+    """One end of an endpoint flow."""
+
+    @property
+    def name(self) -> str:
+        """Name, as in sentences: "call.source"."""
+
+    @property
+    def address(self) -> tuple[str, int] | tuple[str, int, int, int]:
+        """Address as asyncio has it: host and port, and with IPv6 flow label and scope."""
+
+@final
+class Event:
+    """An event of an end: "begin", "wake", "room", "stop", "datagram" or "too_big"."""
+
+    @property
+    def kind(self) -> str:
+        """Kind."""
+
+    @property
+    def end(self) -> End:
+        """The end."""
+
+    @property
+    def data(self) -> bytes | None:
+        """Payload of a datagram, else None."""
+
+    @property
+    def remote(self) -> tuple[str, int] | tuple[str, int, int, int] | None:
+        """Source address of a datagram on the wire; destination of a packet that was too big; else None."""
+
+    @property
+    def local(self) -> tuple[str, int] | tuple[str, int, int, int] | None:
+        """The address that a datagram was sent to, else None."""
+
+    @property
+    def ecn(self) -> str | None:
+        """ECN field of a datagram, else None."""
+
+    @property
+    def tag(self) -> str | None:
+        """Tag of a datagram, or None."""
+
+    @property
+    def mtu(self) -> int | None:
+        """IP bytes of the largest packet that passes, if one was too big; else None."""
+
+@disjoint_base
+class Net:
+    """A network whose ends are programs: a scenario with flows of `kind = "endpoint"`, as text in TOML or JSON.
+
+    Relative paths of its files start from the folder `base`. Times are integer nanoseconds of the run. With `log` every
+    datagram is kept for the decision log, about 100 bytes each. Raises `InputError`.
+    """
+
+    def __new__(cls, text: str, seed: int = 1, base: str = ".", name: str | None = None, log: bool = True) -> Self: ...
+    @property
+    def ends(self) -> list[End]:
+        """Every end."""
+
+    @property
+    def now(self) -> int:
+        """Time of the net."""
+
+    @property
+    def duration(self) -> int:
+        """Time at which the run ends."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the run."""
+
+    @property
+    def finished(self) -> bool:
+        """Whether `finish` has been called."""
+
+    def pair(self, name: str, member: int = 0) -> tuple[End, End]:
+        """Source and sink of an endpoint group; of pair number `member` if it has several."""
+
+    def address(self, end: End | str) -> tuple[str, int] | tuple[str, int, int, int]:
+        """Address of an end."""
+
+    def send(
+        self,
+        end: End | str,
+        data: bytes | bytearray | memoryview,
+        to: tuple[str, int] | tuple[str, int, int, int] | End,
+        *,
+        local: tuple[str, int] | tuple[str, int, int, int] | None = None,
+        ecn: str = "not-ect",
+        segment_size: int | None = None,
+        at: int | None = None,
+        tag: str | None = None,
+    ) -> None:
+        """Send a datagram from an end to `to`, or several of `segment_size` bytes each.
+
+        They leave now, in the order of the calls, or at the time `at`. `ecn` is "not-ect", "ect0", "ect1" or "ce";
+        `tag` one of the group's. Raises `BlockingIOError` if the host has no room now: the event "room" follows.
+        """
+
+    def has_room(self, end: End | str) -> bool:
+        """Whether the host of an end accepts a datagram now."""
+
+    def wake(self, end: End | str, at: int | None) -> None:
+        """Set the one deadline of an end; None for never.
+
+        The event "wake" comes at `at`, or at once if that has passed. A deadline that is moved later may still wake the
+        end at its former time; then it stands.
+        """
+
+    def next(self) -> Event | None:
+        """Move the clock to the next event of an end and return it; None at the end of the run."""
+
+    def next_batch(self) -> list[Event]:
+        """Move the clock to the next event and return all events of that instant; empty at the end of the run."""
+
+    def advance(self, now_ns: int) -> Event | None:
+        """Return the next event up to and including `now_ns`; None once the net's clock is there.
+
+        For a leader with another clock, which advances before it sends, and asks for `due()` after it has.
+        """
+
+    def due(self) -> int | None:
+        """When the next event of the run is due, of an end or not; None once the run has ended."""
+
+    def note(self, end: End | str, name: str, value: float) -> None:
+        """Add a value to the statistics of an end's `name`: `note(call.source.cwnd)` in sentences."""
+
+    def completed(self, end: End | str, begun_ns: int, size: int) -> None:
+        """Count a transfer of an end's group that began at `begun_ns` and whose last byte has arrived now.
+
+        `p95(completion, call)` in sentences.
+        """
+
+    def finish(self) -> Report:
+        """End the run here if it has not ended, and return its results. The net accepts no further calls."""
+
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Event: ...
+
+@final
+class Report:
+    """Results of a run."""
+
+    @property
+    def name(self) -> str:
+        """Name of the run."""
+
+    @property
+    def seed(self) -> int:
+        """Seed of the run."""
+
+    @property
+    def summary(self) -> dict[str, Any]:
+        """Summary of the run, as of every simulation."""
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Record of the run for `sojourn gate`: world, seed, summary, histogram of sojourn times, hashes."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of every verdict and departure of every queue, in 16 hexadecimal digits."""
+
+    @property
+    def decisions(self) -> str:
+        """Hash of every datagram sent: when, by which end, from where to where, its size, ECN field and tag."""
+
+    @property
+    def world(self) -> str:
+        """Hash of the scenario, in 16 hexadecimal digits."""
+
+    @property
+    def datagrams(self) -> int:
+        """Number of datagrams sent."""
+
+    def expect(self, sentence: str) -> None:
+        """Demand that a sentence about the run holds, such as "p99(delay, call) <= 30 ms and share(call) >= 30 %".
+
+        Raises `AssertionError` with both sides, the seed, the hashes, the decision log and a command that repeats the
+        run, and `InputError` for a sentence that cannot be read.
+        """
+
+    def judge(self, sentence: str) -> Verdict:
+        """Judge a sentence about the run. Raises `InputError` if it cannot be read."""
+
+    def write(self, folder: str | os.PathLike[str]) -> Path:
+        """Write NAME-SEED.json, the record, and NAME-SEED.decisions, the decision log, into a folder.
+
+        Returns the path of the log.
+        """
+
+    def log(self) -> list[tuple[int, str, str, int, str]]:
+        """Every datagram sent, unless the net keeps no log: time, source, destination, payload bytes, ECN field."""
+
+    def tables(self) -> dict[str, dict[str, npt.NDArray[Any]]]:
+        """Recorded tables by name, each a dictionary of columns."""
+
+@final
+class Verdict:
+    """Result of a sentence about a run; true if it holds."""
+
+    @property
+    def sentence(self) -> str:
+        """The sentence."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it holds."""
+
+    @property
+    def margin(self) -> float:
+        """By how much: positive if it holds."""
+
+    @property
+    def sides(self) -> list[tuple[str, str, float, float]]:
+        """Per comparison: its text, its unit, and the values of both sides; NaN for a run without the value."""
+
+    def __bool__(self) -> bool: ...
 
 @final
 class Algorithm:

@@ -21,10 +21,10 @@ ORDER = (
     *("base", "io.traces", "model.aqms", "model.ccs", "model.analysis", "figures", "model.results", "engines"),
     *("model.scenarios",),
     *("io.logs", "io.pcap", "io.qlog", "io.flent", "io.tc"),
-    *("studies.runs", "studies", "studies.fitting", "studies.hunting", "studies.gating", "apps.gym"),
+    *("studies.runs", "studies", "studies.fitting", "studies.hunting", "studies.gating", "apps.gym", "apps.net"),
     *("engines.validation", "engines.kernel", "engines.ns2", "engines.emulated"),
     *("apps.web", "apps.lab", "papers", "papers.report", "studies.score", "apps.cli", "apps.labs"),
-    *("__main__", "demo"),
+    *("__main__", "demo", "pytest_plugin"),
 )
 """Packages and modules of `sojourn`; each imports only those on its left, and a group includes its own modules.
 
@@ -43,6 +43,7 @@ LATE = {
     "sojourn.figures.api": "matplotlib: runs whose figures nobody asks for",
     "sojourn.figures.canvas": "matplotlib's backend for TeX",
     "sojourn.apps.gym": "PettingZoo: environments with one agent need none",
+    "sojourn.pytest_plugin": "the core: pytest loads it in every session",
     "sojourn.apps.gym.render": "matplotlib: episodes of which nobody wants pictures",
 }
 """Modules (for packages of commands, with submodules) that import within functions, and the reason."""

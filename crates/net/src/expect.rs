@@ -26,12 +26,30 @@ macro_rules! expect {
 ///
 /// The message that `expect!` panics with.
 pub fn expectation(report: &Report, sentence: &str) -> Result<(), String> {
-    let verdict = report.judge(sentence).map_err(|error| error.to_string())?;
-    crate::seeds::observe(report.seed(), &verdict);
-    if verdict.holds { Ok(()) } else { Err(message(report, &verdict)) }
+    expectation_with(report, sentence, &TestRunner { command: command(), folder: default_folder() })
 }
 
-fn message(report: &Report, verdict: &Verdict) -> String {
+/// A runner of tests other than cargo.
+#[derive(Clone, Debug)]
+pub struct TestRunner {
+    /// Command that runs the test again.
+    pub command: String,
+    /// Folder for the files of failures, unless `SOJOURN_NET_OUT` names one.
+    pub folder: PathBuf,
+}
+
+/// [`expectation`] for a test of another runner.
+///
+/// # Errors
+///
+/// As [`expectation`].
+pub fn expectation_with(report: &Report, sentence: &str, runner: &TestRunner) -> Result<(), String> {
+    let verdict = report.judge(sentence).map_err(|error| error.to_string())?;
+    crate::seeds::observe(report.seed(), &verdict);
+    if verdict.holds { Ok(()) } else { Err(message(report, &verdict, runner)) }
+}
+
+fn message(report: &Report, verdict: &Verdict, runner: &TestRunner) -> String {
     let mut out = format!("{}: {:?} does not hold\n", report.name(), verdict.sentence);
     for (text, unit, [left, right]) in &verdict.sides {
         let _ = writeln!(out, "  {text}: {} against {}", number(*left, unit), number(*right, unit));
@@ -44,7 +62,7 @@ fn message(report: &Report, verdict: &Verdict) -> String {
         report.decisions(),
         report.datagrams()
     );
-    let folder = std::env::var_os("SOJOURN_NET_OUT").map_or_else(default_folder, PathBuf::from);
+    let folder = std::env::var_os("SOJOURN_NET_OUT").map_or_else(|| runner.folder.clone(), PathBuf::from);
     match report.write(&folder) {
         Ok(log) => {
             let _ = writeln!(out, "  decision log: {0}; without the programs: sojourn net replay {0}", log.display());
@@ -53,7 +71,7 @@ fn message(report: &Report, verdict: &Verdict) -> String {
             let _ = writeln!(out, "  no decision log: {error}");
         }
     }
-    let _ = write!(out, "  repeat: SOJOURN_SEED={} {}", report.seed(), command());
+    let _ = write!(out, "  repeat: SOJOURN_SEED={} {}", report.seed(), runner.command);
     out
 }
 

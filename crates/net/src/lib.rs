@@ -9,7 +9,7 @@ mod seeds;
 
 pub use decisions::{DecisionLog, LoggedDatagram};
 pub use error::Error;
-pub use expect::expectation;
+pub use expect::{TestRunner, expectation, expectation_with};
 pub use net::{Datagram, End, Event, Net};
 pub use report::{Report, Verdict};
 #[doc(hidden)]

@@ -15,6 +15,7 @@
 //! | `capture` | captures of real networks as columns |
 //! | `gym` | episodes in which an agent controls a queue |
 //! | `gym_cc` | episodes in which agents control connections |
+//! | `net`, `net_report` | networks for the tests of transport stacks, and their results |
 //! | `error` | exceptions |
 
 #[cfg(target_os = "linux")]
@@ -33,6 +34,8 @@ mod error;
 mod gym;
 mod gym_cc;
 mod manager;
+mod net;
+mod net_report;
 mod output;
 mod queue;
 mod recorded;
@@ -68,6 +71,11 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<gym::PacketEpisodes>()?;
     module.add_class::<gym::PolicyNetwork>()?;
     module.add_class::<gym_cc::CcEpisodes>()?;
+    module.add_class::<net::PyNet>()?;
+    module.add_class::<net::PyEnd>()?;
+    module.add_class::<net::PyEvent>()?;
+    module.add_class::<net_report::PyReport>()?;
+    module.add_class::<net_report::PyVerdict>()?;
     module.add_class::<PyAlgorithm>()?;
     module.add_class::<control_class::PyControlClass>()?;
     module.add_class::<control_views::FlightObject>()?;

@@ -21,7 +21,7 @@ GROUPS = {
     **dict.fromkeys(("kernel", "ns2", "emulated", "validation"), "engines"),
     **dict.fromkeys(("runs", "fitting", "hunting", "gating", "score"), "studies"),
     "report": "papers",
-    **dict.fromkeys(("cli", "lab", "labs", "gym", "web"), "apps"),
+    **dict.fromkeys(("cli", "lab", "labs", "gym", "net", "web"), "apps"),
 }
 """Group of each package that has a public path without it."""
 
