@@ -369,6 +369,20 @@ def test_verdicts() -> None:
     assert verdict(-3.0, 1.0)[0] == "better"
     assert verdict(0.0, 0.01) == ("unclear", 80)
     assert verdict(1.0, 1.0) == ("unclear", 80), "a change as large as the margin"
+    assert verdict(-1.0, 1.0) == ("unclear", 80), "the same for the better"
+
+
+@pytest.mark.parametrize(
+    ("worse", "watches", "expected"),
+    [(61, 1, "unclear"), (63, 1, "unclear"), (64, 1, "regression"), (64, 10, "unclear"), (67, 10, "regression")],
+)
+def test_an_effect_must_exceed_chance_for_all_watches_together(worse: int, watches: int, expected: str) -> None:
+    """With 100 seeds 61 worse ones put the interval above zero, but chance is excluded from 64 on, among ten from 67."""
+    assert [rank(100, error) for error in (0.025, 0.005, 0.0005)] == [61, 64, 67]
+    rows = {Change(0.0): [1.0] * worse + [-1.0] * (100 - worse)}
+    rows |= {Change(0.0): [1.0, -1.0] * 50 for _ in range(watches - 1)}
+    compare(list(rows), 100, lambda one, _seeds: rows[one])
+    assert next(iter(rows)).verdict == expected
 
 
 def test_changes_without_effect_raise_no_alarm_and_real_ones_are_found() -> None:
