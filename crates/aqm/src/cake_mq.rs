@@ -166,10 +166,10 @@ impl<P: 'static> CakeMq<P> {
     /// Instance `i` has sent a packet; restarts its watchdog if a state has to decay.
     fn on_sent(&mut self, i: usize, now: Instant) {
         self.instances[i].last_active = Some(now);
-        if self.family.is_empty(i)
-            && let Some(target) = self.family.child(i).decay_target()
-        {
-            self.instances[i].watchdog_at = Some(now + target);
+        if self.family.is_empty(i) {
+            if let Some(target) = self.family.child(i).decay_target() {
+                self.instances[i].watchdog_at = Some(now + target);
+            }
         }
     }
 }

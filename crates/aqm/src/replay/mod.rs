@@ -351,10 +351,10 @@ impl Sink<u32> for StepSink<'_, '_> {
     }
 
     fn corrupt(&mut self, packet: &mut u32, byte: u32, bit: u8) {
-        if byte == TOS_BYTE
-            && bit < 2
-            && let Some(flipped) = self.table.flipped.get_mut(*packet as usize)
-        {
+        if byte != TOS_BYTE || bit >= 2 {
+            return;
+        }
+        if let Some(flipped) = self.table.flipped.get_mut(*packet as usize) {
             *flipped ^= 1 << bit;
         }
     }

@@ -105,7 +105,9 @@ enum Invocation {
 /// Runs a command line, `["link", "--rate", "12mbit", "--", "curl", …]`, which can name the queue managers of `own` as
 /// well. The process must be single-threaded.
 pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
-    let own = &python::NoPythonCatalogue(&TableCatalogue { own, files: &Folder(Path::new(".")) });
+    let files = Folder(Path::new("."));
+    let tables = TableCatalogue { own, files: &files };
+    let own = &python::NoPythonCatalogue(&tables);
     match words.split_first().map(|(name, arguments)| (name.as_str(), arguments)) {
         Some(("ctl", arguments)) => return ctl::main(arguments),
         Some(("topology", arguments)) => return topology::main(arguments, own),

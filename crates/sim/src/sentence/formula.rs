@@ -194,8 +194,7 @@ fn combined(sides: [Term; 2], sign: &str, text: String, words: &Vocabulary) -> R
         "/" if right.unit == left.unit => (Operation::Quotient, ""),
         _ => {
             let unit = if left.unit.is_empty() { "a number" } else { left.unit };
-            let both = format_args!("{unit} {sign} {}", right.unit);
-            return Err(words.error(format_args!("\"{text}\": {both} is not a supported unit")));
+            return Err(words.error(format_args!("\"{text}\": {unit} {sign} {} is not a supported unit", right.unit)));
         }
     };
     let formula = Formula::Binary(operation, Box::new(sides.map(|side| side.formula)));
@@ -303,8 +302,7 @@ impl Reader<'_> {
         match self.chosen.subject {
             None => {
                 let examples = "p99(sojourn), min(goodput) or p95(completion, flows.0)";
-                let placed = format_args!("\"{}\" needs a metric; write e.g. {examples}", self.text);
-                Err(self.words.error(placed))
+                Err(self.words.error(format_args!("\"{}\" needs a metric; write e.g. {examples}", self.text)))
             }
             Some(Subject::Goodput) => {
                 self.refuse(&[Part::Link])?;
