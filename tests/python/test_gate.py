@@ -377,7 +377,7 @@ def test_verdicts() -> None:
     [(61, 1, "unclear"), (63, 1, "unclear"), (64, 1, "regression"), (64, 10, "unclear"), (67, 10, "regression")],
 )
 def test_an_effect_must_exceed_chance_for_all_watches_together(worse: int, watches: int, expected: str) -> None:
-    """With 100 seeds 61 worse ones put the interval above zero, but chance is excluded from 64 on, among ten from 67."""
+    """With 100 seeds 61 worse ones put the interval above zero; chance is excluded from 64 on, among ten from 67."""
     assert [rank(100, error) for error in (0.025, 0.005, 0.0005)] == [61, 64, 67]
     rows = {Change(0.0): [1.0] * worse + [-1.0] * (100 - worse)}
     rows |= {Change(0.0): [1.0, -1.0] * 50 for _ in range(watches - 1)}

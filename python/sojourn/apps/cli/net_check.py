@@ -22,7 +22,7 @@ def check_command(ctx: click.Context, runs: int, as_json: bool, words: tuple[str
     """Run COMMAND several times, and compare what its simulated networks did, datagram by datagram.
 
     COMMAND runs networks of sojourn-net, e.g. tests. The later runs have another hash seed, another layout of memory
-    and busy cores beside them. Decisions are which end sent how many bytes with which ECN field at which time; bytes
+    and busy cores beside them. A decision is a datagram's end, size, ECN field and time; bytes
     are not compared, because encryption changes them. The exit code is 0 if all decisions are equal, 3 if not: the
     first difference is then shown, with its likely cause.
     """

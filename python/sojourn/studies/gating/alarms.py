@@ -3,7 +3,7 @@
 It measures four things and writes two tables, `gate-alarms.csv` and `gate-found.csv`:
 
 - An unchanged gate, idle and beside busy cores, must pass for every seed.
-- Changes without effect must not be called regressions: new runs that draw everything anew, and runs whose first flow
+- Changes without effect must not be called regressions: new runs with other draws, and runs whose first flow
   starts a little later, which draw the same. Comparisons are drawn from a pool of runs.
 - The same for synthetic values with heavy tails, skew and two modes.
 - Real changes of about ten per cent must be found.
@@ -59,7 +59,7 @@ SPREADS = (0.005, 0.012, 0.031, 0.038, 0.11, 0.36)
 CHANGE = 0.1
 """Real change of the synthetic values."""
 BY = 0.05
-"""Margin with which real changes are looked for."""
+"""Margin in the search for real changes."""
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def synthetic_alarms(count: int, tell: Progress) -> Iterator[dict[str, Any]]:
 
 
 def synthetic_found(count: int, tell: Progress) -> Iterator[dict[str, Any]]:
-    """Rows about synthetic values of which the first watch becomes worse by `CHANGE`."""
+    """Rows about synthetic values; those of the first watch become worse by `CHANGE`."""
     rng = np.random.default_rng(2)
     number = looks(SEEDS)[-1].seeds
     cases = [(kind, spread, watches) for kind in DISTRIBUTIONS for spread in SPREADS[:4] for watches in (1, 10)]
@@ -301,7 +301,7 @@ def _source_and_case(case: str) -> dict[str, Any]:
 
 
 def unchanged(seeds: int, *, busy: bool = False, tell: Progress | None = None) -> bool:
-    """Whether a gate of so many seeds finds nothing to compare in the same code, run anew after its baseline.
+    """Whether a gate of so many seeds finds nothing to compare in the same code, run again after its baseline.
 
     If `busy`, cores are busy beside the second run.
     """

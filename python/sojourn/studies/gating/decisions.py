@@ -1,4 +1,4 @@
-"""Decision logs: one line per datagram sent, and the first line in which two logs differ.
+"""Decision logs: one line per datagram sent, and the first difference of two logs.
 
 After the line `sojourn-decisions 1` and a line of JSON (name, world, seed, scenario) come lines of the form
 `time_ns end local remote bytes ecn tag`, separated by single spaces.
@@ -39,7 +39,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Difference:
-    """First decision in which two logs differ; a log without it ended before."""
+    """First different decision of two logs; a log without it ended before."""
 
     number: int
     """Number of the datagram, from 1 on."""

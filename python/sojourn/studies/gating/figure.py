@@ -26,7 +26,7 @@ def draw_broken(report: GateReport, folder: Path) -> dict[tuple[str, str], Path]
 
 
 def draw(row: BudgetRow) -> Figure:
-    """Left sides of the comparisons as points, right sides as lines; seeds in which the budget is false stand out."""
+    """Left sides of the comparisons as points, right sides as lines; failing seeds have another colour."""
     seeds = list(row.seeds)
     texts = [side.text for side in row.seeds[seeds[0]].sides]
     with style():

@@ -27,7 +27,7 @@ class Budget:
     place: str
     say: str
     needed: int
-    """Number of seeds, of those of the gate, in which it must be true."""
+    """Minimum number of the gate's seeds that make it true."""
     worlds: tuple[str, ...]
     """Names of its worlds; empty for all."""
 

@@ -34,7 +34,7 @@ class BudgetRow:
 
     @property
     def failing(self) -> list[int]:
-        """Seeds in which the sentence is false."""
+        """Seeds that make the sentence false."""
         return [seed for seed, one in self.seeds.items() if not one.holds]
 
     @property

@@ -25,7 +25,7 @@ class FailedError(Exception):
 
 @dataclass(frozen=True)
 class Program:
-    """A command and the folder in which it runs."""
+    """A command and its working folder."""
 
     words: Sequence[str]
     folder: Path

@@ -39,13 +39,13 @@ class Repetition:
     fault: str = ""
     """First difference in words; empty if there is none."""
     run: int = 0
-    """Run in which it appeared, from 2 on."""
+    """Number of the run with the difference, from 2 on."""
     difference: Difference | None = None
-    """Decision in which it appeared."""
+    """The decision that differs."""
 
     @property
     def level(self) -> str:
-        """Level on which the runs are equal: decisions, or none."""
+        """Level of equality: decisions, or none."""
         return "none" if self.fault else "decisions"
 
 

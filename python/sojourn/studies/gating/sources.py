@@ -67,7 +67,7 @@ class Source(Protocol):
     def worlds(self) -> list[WorldInfo]:
         """The worlds, in the file's order, else by name.
 
-        Runs each of them with seed 1, where that is needed to know them.
+        A tested program runs them with seed 1 first.
         """
 
     def runs(self, seeds: Sequence[int], names: Sequence[str]) -> Iterator[GateRun]:
@@ -251,7 +251,7 @@ class Tested:
 
 
 def _other_hash_seed() -> dict[str, str]:
-    """Environment in which sets of texts have another order."""
+    """Environment that gives sets of texts another order."""
     return {"PYTHONHASHSEED": "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"}
 
 

@@ -34,7 +34,7 @@ ERRORS = (0.0015, 0.0035, 0.005)
 MAX_SEEDS = 160
 """Maximum number of seeds at a second or third look."""
 LIKELY = 0.95
-"""Probability with which the least visible change is recognised, on each side."""
+"""Probability that the least visible change is recognised, on each side."""
 
 
 def looks(seeds: int) -> tuple[Look, ...]:
@@ -52,7 +52,7 @@ def tail(n: int, k: int) -> float:
 
 @cache
 def rank(n: int, level: float) -> int | None:
-    """Smallest k for which `tail(n, k)` is at most `level`; None if n is too small for the level.
+    """Smallest k whose `tail(n, k)` is at most `level`; None if n is too small for the level.
 
     The interval of the median lies between the values n - k + 1 and k of n sorted ones.
     """
@@ -83,7 +83,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def least_visible(values: Sequence[float], seeds: int) -> float:
-    """Least change that a gate can tell from no change, in the unit of `values`, one value per seed of the baseline.
+    """Least change that a gate distinguishes from none, in the unit of `values`, one value per seed of the baseline.
 
     If independent new runs do not differ in distribution, they are recognised as *small* by the last look with
     probability `LIKELY` on each side for `by` of at least this size; a change this much beyond `by` is recognised as a
@@ -100,7 +100,7 @@ def least_visible(values: Sequence[float], seeds: int) -> float:
 
 @cache
 def _needed_share(n: int, k: int) -> float:
-    """Share p for which at least k of n values are below a bound with probability `LIKELY`, by bisection."""
+    """Share p that puts at least k of n values below a bound with probability `LIKELY`, by bisection."""
     low, high = 0.5, 1.0
     for _ in range(40):
         p = (low + high) / 2
