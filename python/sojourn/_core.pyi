@@ -812,6 +812,13 @@ class Net:
     def __next__(self) -> Event: ...
 
 @final
+def replay_decisions(path: str | PathLike[str]) -> tuple[Report, str]:
+    """Send the datagrams of a decision log at their times, without the programs, until the end of the run.
+
+    Returns the report, and the fingerprint of the run that wrote the log; empty if the log does not have it. Raises
+    `InputError` for a log that is of another form.
+    """
+
 class Report:
     """Results of a run."""
 

@@ -1,7 +1,7 @@
 //! Decision logs: every datagram that the programs of a run sent, as text.
 //!
-//! The first line is `sojourn-decisions 1`, the second one JSON object with the name, the world and the seed, and then a
-//! line per datagram: time in ns, end, source and destination address, bytes, ECN field (`-`, `ect0`, `ect1`, `ce`) and
+//! The first line is `sojourn-decisions 1`, the second one JSON object with name, world, seed and hashes, and then a line
+//! per datagram: time in ns, end, source and destination address, bytes, ECN field (`-`, `ect0`, `ect1`, `ce`) and
 //! tag (`-` for none). [`replay`] sends a log open loop: the same packets meet the same queues without the programs.
 
 use crate::error::Error;
@@ -29,6 +29,8 @@ pub struct DecisionLog {
     pub scenario: Scenario,
     /// Seed of the run.
     pub seed: u64,
+    /// Fingerprint of the run; empty if the log does not have it.
+    pub fingerprint: String,
     /// Datagrams in the order of their departures.
     pub datagrams: Vec<LoggedDatagram>,
 }
@@ -59,6 +61,8 @@ pub(crate) fn write(report: &Report) -> String {
         "name": report.name,
         "world": report.world(),
         "seed": report.seed,
+        "fingerprint": report.fingerprint(),
+        "decisions": report.decisions(),
         "scenario": report.document(),
     });
     let mut out = format!("{MAGIC}\n{head}\n");
@@ -117,7 +121,8 @@ impl DecisionLog {
             return Err(wrong(2, "no scenario".into()));
         }
         let scenario = Scenario::parse(&head["scenario"].to_string(), &[], Path::new("."))?;
-        let name = head["name"].as_str().unwrap_or_default().to_string();
+        let text = |key: &str| head[key].as_str().unwrap_or_default().to_string();
+        let (name, fingerprint) = (text("name"), text("fingerprint"));
         let mut datagrams: Vec<LoggedDatagram> = Vec::new();
         for (number, line) in (3..).zip(lines) {
             let datagram = LoggedDatagram::parse(line).map_err(|problem| wrong(number, problem))?;
@@ -126,7 +131,7 @@ impl DecisionLog {
             }
             datagrams.push(datagram);
         }
-        Ok(Self { name, scenario, seed, datagrams })
+        Ok(Self { name, scenario, seed, fingerprint, datagrams })
     }
 
     /// Sends the datagrams at their times, without the programs: the queues see the same packets. Returns the report,

@@ -91,6 +91,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<views::MetaView>()?;
     module.add_class::<views::LimitsView>()?;
     module.add_class::<views::LinkView>()?;
+    module.add_function(wrap_pyfunction!(net_report::replay_decisions, module)?)?;
     module.add_function(wrap_pyfunction!(version, module)?)?;
     module.add_function(wrap_pyfunction!(parse_scenario, module)?)?;
     module.add_function(wrap_pyfunction!(scenario_schema, module)?)?;

@@ -6,8 +6,19 @@ use crate::output::columns;
 use pyo3::exceptions::PyAssertionError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_net::{Report, TestRunner, Verdict, expectation_with};
+use sojourn_net::{DecisionLog, Report, TestRunner, Verdict, expectation_with};
 use std::path::PathBuf;
+
+/// Sends the datagrams of a decision log at their times, without the programs, until the end of the run.
+///
+/// Returns the report, and the fingerprint of the run that wrote the log; empty if the log does not have it. Raises
+/// `InputError` for a log that is of another form.
+#[pyfunction]
+pub fn replay_decisions(py: Python<'_>, path: PathBuf) -> PyResult<(PyReport, String)> {
+    let log = DecisionLog::load(path).map_err(raised)?;
+    let report = py.detach(|| log.replay()).map_err(raised)?;
+    Ok((PyReport(report), log.fingerprint))
+}
 
 /// Results of a run.
 #[pyclass(frozen, name = "Report", module = "sojourn._core")]
