@@ -72,9 +72,9 @@ pub enum Error {
     Log {
         /// File and line.
         place: String,
-        /// What is wrong.
+        /// The fault.
         problem: String,
-        /// What to do.
+        /// Its remedy.
         remedy: &'static str,
     },
 }

@@ -57,13 +57,13 @@ impl<'a> Datagram<'a> {
     }
 }
 
-/// What happens next.
+/// Next event of an end.
 #[derive(Debug)]
 pub enum Event<'n> {
     /// The flow of an end starts.
     Begin(End),
     /// The deadline of an end has passed, and is cleared. A deadline that was moved later may still wake the end at its
-    /// former time; then it stands.
+    /// former time; then it remains.
     Wake(End),
     /// The host of an end accepts datagrams again.
     Room(End),

@@ -63,7 +63,7 @@ impl Report {
         &self.output.summary.fingerprint
     }
 
-    /// Hash of every datagram sent: when, by which end, from where to where, its size, ECN field and tag.
+    /// Hash of the decision log: time, end, addresses, size, ECN field and tag of every datagram sent.
     pub fn decisions(&self) -> String {
         format!("{:016x}", self.hash)
     }

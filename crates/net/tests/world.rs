@@ -288,7 +288,7 @@ fn packets_above_the_mtu_vanish_or_are_reported() {
     }
 }
 
-/// What arrives up to a time: at which end, from and to which address, and the bytes.
+/// Datagrams that arrive up to a time: end, source and destination address, bytes.
 fn arrivals(net: &mut Net, until: u64) -> Vec<(End, std::net::SocketAddr, std::net::SocketAddr, Vec<u8>)> {
     let mut seen = Vec::new();
     loop {

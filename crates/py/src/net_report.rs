@@ -77,7 +77,7 @@ impl PyReport {
         self.0.fingerprint()
     }
 
-    /// Hash of every datagram sent: when, by which end, from where to where, its size, ECN field and tag.
+    /// Hash of the decision log: time, end, addresses, size, ECN field and tag of every datagram sent.
     #[getter]
     fn decisions(&self) -> String {
         self.0.decisions()

@@ -16,12 +16,12 @@ pub struct EndId {
     pub side: Side,
 }
 
-/// End of a flow: where its data begin, or where they end. Both may send.
+/// End of a flow. Both may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
-    /// The end at which the flow's data begin.
+    /// Sender of the flow's data.
     Source,
-    /// The other one.
+    /// Receiver of the flow's data.
     Sink,
 }
 
@@ -208,8 +208,8 @@ pub enum OtherEvent {
 pub enum EndEvent {
     /// The flow starts.
     Begin,
-    /// The deadline has passed and is cleared. One that was moved later may still wake the end at its former time; then
-    /// it stands.
+    /// The deadline has passed and is cleared. A deadline that was moved later may still wake the end at its former time;
+    /// then it remains.
     Wake,
     /// A datagram has arrived.
     Datagram {

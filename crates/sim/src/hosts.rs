@@ -236,7 +236,7 @@ impl Hosts {
     }
 }
 
-/// A port moved by the shift of a NAT; port 0 stands for none and is left out.
+/// A port moved by the shift of a NAT; port 0 means none and is left out.
 fn shifted(port: u16, shift: u16) -> u16 {
     ((u32::from(port.max(1)) - 1 + u32::from(shift)) % u32::from(PORTS) + 1) as u16
 }
@@ -259,7 +259,7 @@ impl Decisions {
         }
     }
 
-    /// Addresses count where they change.
+    /// Addresses enter the hash when they change.
     #[cold]
     fn mix_addresses(&mut self, (from, to): (SocketAddr, SocketAddr)) {
         self.last = Some((from, to));

@@ -156,7 +156,7 @@ pub struct SentSummary {
     pub received: u64,
     /// Their payload bytes.
     pub bytes: u64,
-    /// Datagrams of which every copy was dropped or lost.
+    /// Datagrams without any copy that arrived: dropped or lost.
     pub lost: u64,
     /// Datagrams received with a CE mark that their sender had not set.
     pub marked: u64,

@@ -1,7 +1,7 @@
 //! Endpoints without an attached program: their events are taken one by one, and the run waits for the answers.
 //!
-//! An event ends the current step, so nothing else happens before its program has acted. What the run does after an
-//! event of an attached program, it does here when the next event is asked for.
+//! An event ends the current step, so nothing else happens before its program has acted. The steps that follow an event
+//! of an attached program come here with the request for the next event.
 
 use super::Run;
 use crate::endpoint::{EndId, Endpoint, SendError, Side, Standing, Transmit};

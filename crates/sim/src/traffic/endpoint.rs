@@ -22,11 +22,11 @@ pub(crate) struct EndpointFlow {
     start: Instant,
     stop: Instant,
     mtu: u32,
-    /// Time after which the sender of an oversized packet is told, if it is.
+    /// Delay of the message about an oversized packet, if there is one.
     report_delay: Option<Duration>,
     gso: bool,
     tags: usize,
-    /// Bytes that the source's host queues, and the rate at which they leave it.
+    /// Bytes that the source's host queues, and the rate of its access link.
     socket_buffer: Option<(u32, Rate)>,
     /// Events on the path that are still to come; the next one is last.
     path_events: Vec<PathEvent>,
@@ -259,7 +259,7 @@ impl EndpointFlow {
         parts.ledger.endpoint(now, parts.group).sent_by(parts.end.side, outgoing.transmit.tag).lost += 1;
     }
 
-    /// Drops a packet above the MTU; its sender is told, or not.
+    /// Drops a packet above the MTU; its sender gets a message, or not.
     fn refuse_oversized(&mut self, now: Instant, outgoing: &Outgoing<'_>, host: &mut impl Host) {
         self.lose(now, outgoing, host);
         let (parts, transmit) = (host.program_parts(), outgoing.transmit);
@@ -299,7 +299,7 @@ impl EndpointFlow {
 
     fn wake(&mut self, now: Instant, side: Side, host: &mut impl Host) {
         let end = &mut self.ends[side as usize];
-        // Timers fire early if their deadline has moved later since they were set; then it still stands.
+        // Timers fire early if their deadline has moved later since they were set; then it remains.
         if end.wake <= now {
             end.wake = Instant::NEVER;
         }

@@ -18,8 +18,8 @@ table! {
         address: Option<Addresses> = Kind::Custom(&ADDRESSES), Need::Optional;
         /// Size of the largest IP packet that reaches the other end.
         mtu: u32 = Kind::Size(68, 65_535), Need::Default("1500 B");
-        /// Fate of larger packets: `drop`, a black hole, or `report`: the sender is told the MTU one round-trip time of
-        /// propagation later.
+        /// Fate of larger packets: `drop`, a black hole, or `report`: the sender learns the MTU one round-trip time
+        /// of propagation later.
         oversize: String = Kind::Word("fate of oversized packets", || vec!["drop", "report"]), Need::Default("drop");
         /// Whether datagrams that the sender passes down together reach the queue as one super-packet; otherwise they
         /// are cut before it, back to back.
@@ -45,7 +45,7 @@ impl EndpointSpec {
         tags.iter().position(|tag| tag == name).map(|index| index as u8 + 1)
     }
 
-    /// Whether the sender of an oversized packet is told.
+    /// Whether the sender of an oversized packet gets a message.
     pub fn reports_oversize(&self) -> bool {
         self.oversize == "report"
     }
@@ -75,7 +75,7 @@ impl EndpointSpec {
     }
 }
 
-/// Rejects names that a sentence could not tell from its other words.
+/// Rejects names that are other words of sentences.
 fn check_word(name: &str) -> Result<(), String> {
     let mut letters = name.chars();
     let starts = letters.next().is_some_and(|first| first.is_ascii_lowercase());

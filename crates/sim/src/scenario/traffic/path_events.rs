@@ -26,7 +26,7 @@ pub enum PathEffect {
     RebindPort,
     /// A NAT gives the source another address and port.
     RebindAddress,
-    /// Packets of both directions are lost where they would leave their host, for this time.
+    /// Packets of both directions are lost on leaving their host, for this time.
     Down(Duration),
 }
 
