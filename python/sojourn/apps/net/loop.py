@@ -113,17 +113,19 @@ class NetLoop(asyncio.BaseEventLoop):
     _clock_resolution: float
 
     def __init__(self, net: Net, *, source: End | str | None = None, executor: str | None = None) -> None:
-        super().__init__()
+        self._closed = True  # until it is complete: an incomplete loop is not reported as unclosed
+        sockets, now = Sockets(net, source), net.now / 1e9
         if executor not in (None, "inline"):
             raise ValueError(f"executor: {executor!r}; give None, which refuses threads, or 'inline'")
+        super().__init__()
         self.net = net
-        self.sockets = Sockets(net, source)
+        self.sockets = sockets
         self.numbers = count()
         self.has_ended = False
         self.unbound: dict[tuple[str, int], int] = {}
         """Datagrams that reached an end at a port where no socket is bound."""
         self._executes = executor == "inline"
-        self._now = net.now / 1e9
+        self._now = now
         self._turns = 0
         self._waiting: dict[NetTransport, None] = {}
         self._selector = self

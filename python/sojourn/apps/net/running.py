@@ -26,7 +26,6 @@ def run(
     source: End | str | None = None,
     patch: Iterable[str] = (),
     executor: str | None = None,
-    debug: bool | None = None,
 ) -> T:
     """Run a coroutine in the time of a net and return its result; afterwards call `net.finish()`.
 
@@ -48,8 +47,6 @@ def run(
                 "sojourn.net.run() cannot be called from a running event loop; await the coroutine there"
             )
         loop = NetLoop(net, source=source, executor=executor)
-        if debug is not None:
-            loop.set_debug(debug)
         with patched(patch, loop):
             return _run(loop, main)
     finally:
