@@ -142,8 +142,7 @@ FAULTS = (
 def copied(folder: Path) -> Path:
     """Copy the tracked files, with times that let an earlier build serve."""
     files = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "Cargo.toml", "Cargo.lock", "*.toml"]
-        + ["crates", "examples", "bench"],
+        [*"git ls-files --cached --others --exclude-standard Cargo.lock *.toml crates examples bench".split()],
         cwd=REPO,
         check=True,
         capture_output=True,
@@ -163,7 +162,9 @@ def passes(copy: Path, package: str, tests: list[str]) -> bool:
     command = ["cargo", "test", "--locked", "--package", package, *features, "--tests"]
     environment = os.environ | {"CARGO_TARGET_DIR": str(copy / "target")}
     subprocess.run([*command, "--no-run", "--quiet"], cwd=copy, env=environment, check=True)
-    done = subprocess.run([*command, "--", "--exact", *tests], cwd=copy, env=environment, capture_output=True, text=True)
+    done = subprocess.run(
+        [*command, "--", "--exact", *tests], cwd=copy, env=environment, capture_output=True, text=True
+    )
     ran = sum(done.stdout.count(f"test {test} ... ") for test in tests)
     if ran < len(tests):
         raise SystemExit(f"{', '.join(tests)}: not among the tests of {package}; correct its name")
@@ -187,7 +188,9 @@ def main() -> None:
         file = copy / fault.file
         text = file.read_text("utf-8")
         if text.count(fault.before) != 1:
-            raise SystemExit(f"{fault.file}: {fault.before!r} is there {text.count(fault.before)} times; correct the fault")
+            raise SystemExit(
+                f"{fault.file}: {fault.before!r} is there {text.count(fault.before)} times; correct the fault"
+            )
         file.write_text(text.replace(fault.before, fault.after), "utf-8")
         try:
             found = not passes(copy, fault.package, [fault.test])

@@ -69,6 +69,7 @@ __all__ = [
     "quantiles_ms",
     "read_capture",
     "registry",
+    "replay_decisions",
     "scenario_schema",
     "simulate",
     "size_bytes",
@@ -811,14 +812,14 @@ class Net:
     def __iter__(self) -> Self: ...
     def __next__(self) -> Event: ...
 
-@final
-def replay_decisions(path: str | PathLike[str]) -> tuple[Report, str]:
+def replay_decisions(path: str | Path) -> tuple[Report, str]:
     """Send the datagrams of a decision log at their times, without the programs, until the end of the run.
 
     Returns the report, and the fingerprint of the run that wrote the log; empty if the log does not have it. Raises
     `InputError` for a log that is of another form.
     """
 
+@final
 class Report:
     """Results of a run."""
 

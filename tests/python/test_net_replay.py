@@ -34,7 +34,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
     source, sink = net.pair("call")
     net.wake(source, 0)
     number = 0
-    while (event := net.next()).kind != "end":
+    while (event := net.next()) is not None:
         if event.kind == "wake":
             size = 200 + 37 * number % 1_111
             net.send(source, bytes(size), net.address(sink), ecn="ect1" if number % 3 else "not-ect", tag="rtp")

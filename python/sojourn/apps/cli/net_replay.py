@@ -29,7 +29,10 @@ def replay_command(ctx: click.Context, log: Path, sentences: tuple[str, ...], as
     """
     from sojourn import _core
     from sojourn.apps.cli import output
+    from sojourn.base.errors import InputError
 
+    if not log.is_file():
+        raise InputError(f"{log}: no such file; give a decision log, FILE.decisions")
     report, expected = _core.replay_decisions(log)
     verdicts = [report.judge(sentence) for sentence in sentences]
     is_same = expected in ("", report.fingerprint)
