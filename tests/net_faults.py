@@ -142,7 +142,7 @@ FAULTS = (
 def copied(folder: Path) -> Path:
     """Copy the tracked files, with times that let an earlier build serve."""
     files = subprocess.run(
-        [*"git ls-files --cached --others --exclude-standard Cargo.lock *.toml crates examples bench".split()],
+        [*["git", "ls-files", "--cached", "--others", "--exclude-standard", "Cargo.lock", "*.toml", "crates", "examples", "bench"]],
         cwd=REPO,
         check=True,
         capture_output=True,
