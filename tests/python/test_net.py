@@ -10,6 +10,7 @@ import sys
 import time
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -126,22 +127,30 @@ def test_a_seed_repeats_a_run_in_any_process(seed: int, tmp_path: Path) -> None:
     assert f"{report.decisions} {report.fingerprint}\n" in outputs
 
 
-def test_the_hash_of_decisions_is_that_of_the_engine() -> None:
-    """Computed again from the log, after crates/sim/src/hosts.rs."""
-    net = Net(WORLD.replace('kind = "tcp"', 'kind = "cbr"\nrate = "1 Mbit/s"').replace('cc = "cubic"\n', ""), 5)
-    echo(net, (1,))
-    report = net.finish()
-    words = {"not-ect": 0, "ect1": 1, "ect0": 2, "ce": 3}
-    ends = {"10.0.0.1:49152": (0, (10 << 24) + 1, 49152), "10.0.0.2:443": (1, (10 << 24) + 2, 443)}
-    mask = (1 << 64) - 1
-    value = 0x506A6F75726E
-    for at, source, target, size, ecn in report.log():
-        (side, from_ip, from_port), (_, to_ip, to_port) = ends[source], ends[target]
-        tag = 2 if side else 0
-        fields = size << 16 | words[ecn] << 8 | tag
-        for word in (at, side, fields, from_ip, to_ip, from_port << 16 | to_port):
-            value = (((value << 5 | value >> 59) & mask) ^ word) * 0x517CC1B727220A95 & mask
-    assert report.decisions == f"{value:016x}"
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"data": b"12"},
+        {"ecn": "ect0"},
+        {"at": 1},
+        {"tag": "rtp"},
+        {"to": ("10.0.0.2", 444)},
+        {"local": ("10.0.0.1", 9)},
+    ],
+)
+def test_the_hash_of_decisions_sees_each_change(change: dict[str, object]) -> None:
+    def decisions(**given: object) -> tuple[str, int]:
+        net = Net(WORLD, 5)
+        arguments: dict[str, Any] = {"data": b"1", "to": ("10.0.0.2", 443), **given}
+        net.send("call.source", arguments.pop("data"), arguments.pop("to"), **arguments)
+        while net.next():
+            pass
+        report = net.finish()
+        return report.decisions, report.datagrams
+
+    assert decisions() == decisions()
+    assert decisions(**change)[0] != decisions()[0]
+    assert decisions(**change)[1] == 1
 
 
 def test_reports_judge_and_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

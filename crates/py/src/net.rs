@@ -128,7 +128,7 @@ impl PyNet {
         let configs = scenario.hops().flat_map(|(_, link, reverse)| link.configs().chain(reverse.configs()));
         let users = Users { managers: foreign(configs), controls: scenario.user_controls().cloned().collect() };
         let mut net = Net::of(scenario, seed.get("seed")?);
-        if let Some(name) = name {
+        if let Some(name) = name.or_else(|| net.scenario().name.is_empty().then_some("net")) {
             net = net.named(name);
         }
         if !log {
