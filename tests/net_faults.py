@@ -141,13 +141,9 @@ FAULTS = (
 
 def copied(folder: Path) -> Path:
     """Copy the tracked files, with times that let an earlier build serve."""
-    files = subprocess.run(
-        [*["git", "ls-files", "--cached", "--others", "--exclude-standard", "Cargo.lock", "*.toml", "crates", "examples", "bench"]],
-        cwd=REPO,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.splitlines()
+    places = ("Cargo.lock", "*.toml", "crates", "examples", "bench")
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *places]
+    files = subprocess.run(command, cwd=REPO, check=True, capture_output=True, text=True).stdout.splitlines()
     for file in files:
         source, target = REPO / file, folder / file
         if source.is_file() and (not target.exists() or target.read_bytes() != source.read_bytes()):

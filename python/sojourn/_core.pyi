@@ -738,7 +738,7 @@ class Net:
 
     @property
     def duration(self) -> int:
-        """Time at which the run ends."""
+        """Duration of the run."""
 
     @property
     def seed(self) -> int:
@@ -845,7 +845,7 @@ class Report:
 
     @property
     def decisions(self) -> str:
-        """Hash of every datagram sent: when, by which end, from where to where, its size, ECN field and tag."""
+        """Hash of every datagram sent: time, end, addresses, size, ECN field and tag."""
 
     @property
     def world(self) -> str:

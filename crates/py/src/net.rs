@@ -282,7 +282,7 @@ impl PyNet {
         Ok(self.net()?.now().as_nanos())
     }
 
-    /// End of the run.
+    /// Duration of the run.
     #[getter]
     fn duration(&mut self) -> PyResult<i64> {
         Ok(self.net()?.scenario().duration.as_nanos())
@@ -353,7 +353,7 @@ impl PyNet {
         names.join(", ")
     }
 
-    /// End named by an argument; for an end of another net the one with its name.
+    /// The end that an argument names. Ends of other nets are looked up by name.
     fn find(&self, end: EndArgument<'_>) -> PyResult<&Py<PyEnd>> {
         let name = match &end {
             EndArgument::Object(object) => match place(&self.ends, object.get().end) {
@@ -484,7 +484,7 @@ impl Words {
 }
 
 impl Addresses {
-    /// Address of an argument: a tuple of asyncio's, or an end.
+    /// Address from a tuple of asyncio, or of an end.
     fn read(&mut self, value: &Bound<'_, PyAny>, name: &str) -> PyResult<SocketAddr> {
         let wrong = || {
             let text = value.repr().map_or_else(|_| "it".to_string(), |text| text.to_string());

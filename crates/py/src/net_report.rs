@@ -77,7 +77,7 @@ impl PyReport {
         self.0.fingerprint()
     }
 
-    /// Hash of the decision log: time, end, addresses, size, ECN field and tag of every datagram sent.
+    /// Hash of every datagram sent: time, end, addresses, size, ECN field and tag.
     #[getter]
     fn decisions(&self) -> String {
         self.0.decisions()

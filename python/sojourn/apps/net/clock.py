@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def nanoseconds(seconds: float) -> int:
-    """The first nanosecond at which `net.now / 1e9 >= seconds` holds.
+    """Earliest time of a net with `net.now / 1e9 >= seconds`.
 
     Set deadlines with it: a program that is woken a rounding error too early arms the same deadline again, for ever.
     Times before the start of the run give 0.

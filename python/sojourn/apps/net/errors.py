@@ -4,4 +4,4 @@ from __future__ import annotations
 
 
 class RunEndedError(RuntimeError):
-    """The run of the net is over, or stands still, and the program still waits; the text names what for."""
+    """The run of the net has ended, or makes no progress, before the program ends; the text names the waiting lines."""

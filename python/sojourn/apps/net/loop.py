@@ -32,9 +32,9 @@ T = TypeVar("T")
 MAX_TURNS = 1_000_000
 """Maximum iterations of the loop at one instant."""
 GRACE = 3_600.0
-"""Seconds for which timers still fire after the net's end, while tasks clean up."""
+"""Maximum seconds after the net's end until which timers fire, so that tasks can clean up."""
 NEVER = 1e10
-"""Seconds from which on a deadline is none."""
+"""Minimum seconds of a deadline that means never."""
 
 REFUSED = {
     **dict.fromkeys(
@@ -123,7 +123,7 @@ class NetLoop(asyncio.BaseEventLoop):
         self.numbers = count()
         self.has_ended = False
         self.unbound: dict[tuple[str, int], int] = {}
-        """Datagrams that reached an end at a port where no socket is bound."""
+        """Datagrams that reached a port without a socket, by end and port."""
         self._executes = executor == "inline"
         self._now = now
         self._turns = 0

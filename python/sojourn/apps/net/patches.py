@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from sojourn.apps.net.loop import NetLoop
 
 EPOCH = 1_767_225_600
-"""Unix time at which a run begins: 2026-01-01 00:00 UTC."""
+"""Unix time of the start of a run: 2026-01-01 00:00 UTC."""
 NAMES = ("time.time", "time.monotonic", "time.perf_counter", "os.urandom", "random")
-"""What can be replaced."""
+"""Clocks and random sources that can be replaced."""
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def run(
         with patched(patch, loop):
             return _run(loop, main)
     finally:
-        # Without effect if it has run; otherwise Python would warn that nobody awaited it.
+        # No effect if it has run; otherwise it avoids a warning about a coroutine that was never awaited.
         main.close()
         if loop is not None:
             loop.close()

@@ -138,7 +138,7 @@ class NetTransport(asyncio.DatagramTransport):
             self._protocol.resume_writing()
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        """Set the bytes above which the protocol is paused, and down to which it stays so."""
+        """Set the limits in bytes: the protocol is paused above `high` and resumes at `low`."""
         high = (HIGH_WATER if low is None else 4 * low) if high is None else high
         low = high // 4 if low is None else low
         if not high >= low >= 0:

@@ -1,4 +1,4 @@
-"""What the tasks of a loop wait for, as text."""
+"""Unfinished tasks of a loop, and the lines that they wait in, as text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def ordered_tasks(loop: asyncio.AbstractEventLoop) -> list[asyncio.Task[Any]]:
 
 
 def waiting_tasks(loop: asyncio.AbstractEventLoop) -> str:
-    """Unfinished tasks, each with the line at which it waits."""
+    """Unfinished tasks, each with its waiting line."""
     tasks = ordered_tasks(loop)
     texts = [f"{task.get_name()} in {_line(task.get_coro())}" for task in tasks[:MAX_TASKS]]
     if len(tasks) > MAX_TASKS:
