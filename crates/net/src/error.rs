@@ -85,3 +85,11 @@ impl Error {
         matches!(self, Self::Send { source: SendError::WouldBlock, .. })
     }
 }
+
+impl From<Error> for std::io::Error {
+    /// As a socket reports it: `WouldBlock` if the host has no room now.
+    fn from(error: Error) -> Self {
+        let kind = if error.would_block() { std::io::ErrorKind::WouldBlock } else { std::io::ErrorKind::Other };
+        Self::new(kind, error)
+    }
+}

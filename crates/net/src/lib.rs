@@ -5,6 +5,8 @@ mod error;
 mod expect;
 mod net;
 mod report;
+#[cfg(feature = "async")]
+pub mod runtime;
 mod seeds;
 
 pub use decisions::{DecisionLog, LoggedDatagram};
