@@ -7,9 +7,12 @@ use std::fmt::Write as _;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+/// Left side of a comparison: its unit, and its value by seed.
+type Observed = (String, Vec<(u64, f64)>);
+
 thread_local! {
-    /// By comparison: the unit and, by seed, the left side.
-    static OBSERVED: RefCell<BTreeMap<String, (String, Vec<(u64, f64)>)>> = const { RefCell::new(BTreeMap::new()) };
+    /// By comparison.
+    static OBSERVED: RefCell<BTreeMap<String, Observed>> = const { RefCell::new(BTreeMap::new()) };
 }
 
 /// Notes the sides of a sentence that was judged.

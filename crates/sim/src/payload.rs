@@ -4,6 +4,7 @@
 //! duplicate, cut, merge and drop packets: a payload is freed with the last packet that carries any part of it.
 
 use sojourn_aqm::{Ecn, Instant};
+use sojourn_tcp::Header;
 use std::net::SocketAddr;
 
 /// A datagram as its sender sent it, or several of one size (GSO).
@@ -52,6 +53,20 @@ impl Place {
     pub fn seq(self) -> u64 {
         (u64::from(self.index) << 32) | u64::from(self.offset)
     }
+}
+
+/// A packet that carries a payload, as its end sends it.
+#[derive(Clone, Debug)]
+pub(crate) struct PayloadPacket {
+    /// Place of the payload in `seq`.
+    pub header: Header,
+    /// IP bytes.
+    pub len: u32,
+    /// Payload per datagram of a super-packet (the last may have less); 0 for a packet.
+    pub segment: u16,
+    pub ecn: Ecn,
+    /// Number of the flow that queues see.
+    pub flow: u32,
 }
 
 /// Datagrams that no packet carries any more and that have not arrived.

@@ -29,6 +29,7 @@ use crate::hosts::Hosts;
 use crate::ledger::Ledger;
 use crate::link::{Departure, Link, MeteredQueue, NextCall, Pipe, PlannedChange, ServiceResult, metered};
 use crate::packet::{Arrival, Handle, Packet, Packets};
+use crate::payload::PayloadPacket;
 use crate::probe::Probe;
 use crate::scenario::FlowSpec;
 use crate::wlan::{QueueOwner, StationPlacement, Wlan, WlanSet};
@@ -233,17 +234,10 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.send(now, slot, Datagram { header, len, ecn, segment: 0 }, false);
     }
 
-    /// Sends a packet that carries a program's payload: IP bytes, payload per segment of a super-packet, and ECN field;
-    /// `flow` is the number that queues see.
+    /// Sends a packet that carries a program's payload.
     #[inline(never)]
-    pub fn send_payload(
-        &mut self,
-        now: Instant,
-        (slot, from_source): (u32, bool),
-        header: &Header,
-        (len, segment, ecn): (u32, u16, Ecn),
-        flow: u32,
-    ) {
+    pub fn send_payload(&mut self, now: Instant, (slot, from_source): (u32, bool), packet: &PayloadPacket) {
+        let &PayloadPacket { ref header, len, segment, ecn, flow } = packet;
         self.send_of(now, slot, Datagram { header, len, ecn, segment }, (from_source, Some(flow)));
     }
 

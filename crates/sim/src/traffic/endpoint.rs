@@ -8,7 +8,7 @@ use super::udp::DatagramSink;
 use crate::endpoint::{Cx, Effect, EndEvent, Endpoint, OtherEvent, Received, SendError, Side, Standing, Transmit};
 use crate::hosts::Decision;
 use crate::packet::ReceivedPacket;
-use crate::payload::{MAX_SEGMENTS, Payload, Place};
+use crate::payload::{MAX_SEGMENTS, Payload, PayloadPacket, Place};
 use crate::scenario::{EndpointSpec, FlowSpec, PathEffect, PathEvent};
 use crate::status::{Payload as Delivered, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rate};
@@ -79,6 +79,17 @@ struct Outgoing<'a> {
     bytes: &'a [u8],
     /// Bytes of each datagram but the last.
     segment: usize,
+}
+
+/// A datagram that has arrived.
+struct ArrivedDatagram {
+    /// The end that it reaches.
+    side: Side,
+    /// Destination on the wire.
+    to: SocketAddr,
+    place: Place,
+    size: u32,
+    ecn: Ecn,
 }
 
 impl EndpointFlow {
@@ -242,13 +253,13 @@ impl EndpointFlow {
         let index = parts.payloads.insert(payload, bytes);
         let flow = parts.hosts.flow(parts.end.slot, (from, transmit.remote), parts.flow, parts.next_flow);
         let mut header = Header { seq: Place { index, offset: 0 }.seq(), ..Header::default() };
-        let mut segment_of_packet = 0;
+        let mut of_super_packet = 0;
         if count > 1 {
             // An offset in bytes, as links that cut and merge super-packets expect it of TCP.
-            (header.len, header.flags, segment_of_packet) = (bytes.len() as u16, Flags::ACK, segment as u16);
+            (header.len, header.flags, of_super_packet) = (bytes.len() as u16, Flags::ACK, segment as u16);
         }
         let len = bytes.len() as u32 + count * headers;
-        host.transmit_payload(&header, (len, segment_of_packet, transmit.ecn), flow);
+        host.transmit_payload(&PayloadPacket { header, len, segment: of_super_packet, ecn: transmit.ecn, flow });
     }
 
     /// Loses a datagram that leaves its host: while the path is down, or because it is too big for it.
@@ -371,7 +382,7 @@ impl EndpointFlow {
     }
 
     /// Delivers a packet to one end: its datagrams one by one.
-    fn deliver(&mut self, now: Instant, side: Side, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
+    fn deliver(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
         let Place { index, offset } = Place::of(header.seq);
         let payload = host.program_parts().payloads.get(index);
         let to = payload.to;
@@ -382,7 +393,8 @@ impl EndpointFlow {
         let mut at = offset;
         loop {
             let size = each.min(end - at);
-            self.deliver_one(now, (side, to), (Place { index, offset: at }, size), packet.ecn, host);
+            let (side, place) = (Side::of(!packet.to_sink), Place { index, offset: at });
+            self.deliver_one(now, ArrivedDatagram { side, to, place, size, ecn: packet.ecn }, host);
             at += size;
             if at >= end {
                 break;
@@ -392,14 +404,8 @@ impl EndpointFlow {
     }
 
     /// Delivers one datagram.
-    fn deliver_one(
-        &mut self,
-        now: Instant,
-        (side, to): (Side, SocketAddr),
-        (place, size): (Place, u32),
-        ecn: Ecn,
-        host: &mut impl Host,
-    ) {
+    fn deliver_one(&mut self, now: Instant, arrived: ArrivedDatagram, host: &mut impl Host) {
+        let ArrivedDatagram { side, to, place, size, ecn } = arrived;
         let parts = host.program_parts();
         let local = parts.hosts.enter(parts.end, to);
         let payload = parts.payloads.get_mut(place.index);
@@ -573,11 +579,11 @@ impl Endpoints for EndpointFlow {
     }
 
     fn on_sink_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
-        self.deliver(now, Side::Sink, header, packet, host);
+        self.deliver(now, header, packet, host);
     }
 
     fn on_source_packet(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
-        self.deliver(now, Side::Source, header, packet, host);
+        self.deliver(now, header, packet, host);
     }
 
     fn source_deadline(&self) -> Instant {

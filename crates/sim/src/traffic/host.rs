@@ -7,9 +7,9 @@ use crate::hosts::Hosts;
 use crate::ledger::Ledger;
 use crate::media::MediaEvent;
 use crate::packet::ReceivedPacket;
-use crate::payload::Payloads;
+use crate::payload::{PayloadPacket, Payloads};
 use crate::status::Status;
-use sojourn_aqm::{Ecn, Instant};
+use sojourn_aqm::Instant;
 use sojourn_tcp::{Header, Wire};
 use std::net::SocketAddr;
 
@@ -72,10 +72,9 @@ pub(crate) trait Host: Wire {
     fn program_parts(&mut self) -> ProgramParts<'_> {
         unreachable!("only endpoints have programs")
     }
-    /// Sends a packet with a program's payload: IP bytes, payload per segment of a super-packet, ECN field, and the flow
-    /// that queues see.
-    fn transmit_payload(&mut self, header: &Header, packet: (u32, u16, Ecn), flow: u32) {
-        let _ = (header, packet, flow);
+    /// Sends a packet with a program's payload.
+    fn transmit_payload(&mut self, packet: &PayloadPacket) {
+        let _ = packet;
         unreachable!("only endpoints have programs")
     }
     /// Whether super-packets of the end reach a queue whole.

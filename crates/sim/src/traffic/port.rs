@@ -6,6 +6,7 @@ use super::super_packet::SuperPacket;
 use crate::endpoint::{EndId, Side};
 use crate::media::MediaEvent;
 use crate::network::{Network, Topology};
+use crate::payload::PayloadPacket;
 use crate::probe::Probe;
 use crate::senders::SenderId;
 use sojourn_aqm::{Ecn, Instant};
@@ -164,8 +165,8 @@ impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
         }
     }
 
-    fn transmit_payload(&mut self, header: &Header, packet: (u32, u16, Ecn), flow: u32) {
-        self.network.send_payload(self.now, (self.slot, self.from_source), header, packet, flow);
+    fn transmit_payload(&mut self, packet: &PayloadPacket) {
+        self.network.send_payload(self.now, (self.slot, self.from_source), packet);
     }
 
     fn keeps_super_packets(&self) -> bool {
