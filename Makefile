@@ -141,13 +141,13 @@ release-check: wheel ## the check-list of a release over what `wheel` builds: ve
 	@$(BIN)/python packages/release.py "$(OUT)/dist"
 
 .PHONY: capi
-capi: $(VENV)/.made ## build libsojourn_aqm.{so,a} for programs in C; with sojourn_aqm.h into OUT=out
+capi: $(VENV)/.made ## build libsojourn_aqm.{so,a} for programs in C; with sojourn_aqm.h and sojourn_net.h into OUT=out
 	$(CARGO) rustc --package sojourn-capi --release --locked --crate-type cdylib,staticlib
 	@mkdir -p "$(OUT)/include" "$(OUT)/lib/pkgconfig"
 	@for kind in so a; do install -m 644 target/release/libsojourn_capi.$$kind "$(OUT)/lib/libsojourn_aqm.$$kind"; done
-	@install -m 644 crates/capi/include/sojourn_aqm.h "$(OUT)/include"
+	@install -m 644 crates/capi/include/sojourn_aqm.h crates/capi/include/sojourn_net.h "$(OUT)/include"
 	@sed "s/@VERSION@/$$($(CARGO) pkgid --package sojourn-capi | sed 's/.*[#@]//')/" crates/capi/sojourn_aqm.pc > "$(OUT)/lib/pkgconfig/sojourn_aqm.pc"
-	@echo "$(OUT)/include/sojourn_aqm.h $(OUT)/lib/libsojourn_aqm.so $(OUT)/lib/libsojourn_aqm.a"
+	@echo "$(OUT)/include/sojourn_aqm.h $(OUT)/include/sojourn_net.h $(OUT)/lib/libsojourn_aqm.so $(OUT)/lib/libsojourn_aqm.a"
 
 .PHONY: web
 web: ## build the WebAssembly module and the page of `sojourn lab`; where it cannot it says what is missing, and ends with 3

@@ -1,10 +1,13 @@
-//! `libsojourn_aqm`: the functions of `include/sojourn_aqm.h`, which documents them.
+//! `libsojourn_aqm`: the functions of `include/sojourn_aqm.h` and `include/sojourn_net.h`, which document them.
 //!
 //! Built as a shared and a static library; `make capi` installs them for a C compiler. This crate only exports the
 //! symbols; `sojourn-library` implements them.
 #![allow(unsafe_code, non_upper_case_globals)]
 // The header states the caller's obligations.
 #![allow(clippy::missing_safety_doc)]
+
+#[cfg(all(feature = "net", target_os = "linux"))]
+pub mod net;
 
 use sojourn_library::abi::{self, Host, Packet, Queue, StateCallback, StatisticCallback, Time};
 use sojourn_library::export::{self, Export};

@@ -1,5 +1,4 @@
-//! Calls from C to Sojourn queues. Only this file checks and dereferences the host's pointers; a panic becomes an
-//! error.
+//! Calls from C to Sojourn queues.
 //!
 //! Each function implements the header's `sojourn_queue_` function of its name. The header also states the caller's
 //! obligations: pointers are null or valid during the call, structs begin with their size, and a queue was returned by
@@ -7,24 +6,22 @@
 #![allow(unsafe_code)]
 
 use crate::abi::{self, Discipline, Host, Packet, Time};
+use crate::border::{Handle, HandleNames, SizePrefixed, guarded, size_of_given, write};
+pub use crate::border::{error, read_text};
+pub(crate) use crate::border::{read, refuse};
 use crate::queue::{Error, Owner, Queue};
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{DequeueResult, Rng, TcpView};
-use std::any::Any;
-use std::cell::{RefCell, UnsafeCell};
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
-use std::mem::MaybeUninit;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Target of a `sojourn_queue *`.
-struct QueueHandle {
-    /// Whether a call is in progress.
-    busy: AtomicBool,
-    /// Whether a call has panicked.
-    failed: AtomicBool,
-    queue: UnsafeCell<Queue<DropForwarder>>,
-}
+type QueueHandle = Handle<Queue<DropForwarder>>;
+
+const NAMES: HandleNames = HandleNames {
+    object: "queue",
+    create: "sojourn_queue_create",
+    busy: "`dropped` must not call it, nor two threads at a time",
+};
 
 /// The host's callback for dropped packets, with its first argument.
 struct DropForwarder {
@@ -70,9 +67,8 @@ pub unsafe fn create(
         };
         let owner = DropForwarder { dropped, user: host.user };
         let inner = Queue::new(&format!("{before}{text}"), own, &host, owner)?;
-        let handle = QueueHandle { busy: false.into(), failed: false.into(), queue: inner.into() };
         // SAFETY: not null, and writable by the header.
-        unsafe { *queue = Box::into_raw(Box::new(handle)).cast() };
+        unsafe { *queue = Handle::create(inner).cast() };
         Ok(abi::OK)
     })
 }
@@ -83,22 +79,7 @@ pub unsafe fn create(
 /// As in the header.
 pub unsafe extern "C" fn free(queue: *mut abi::Queue) {
     // SAFETY: null, or from `create` and not yet freed.
-    let Some(handle) = (unsafe { queue.cast::<QueueHandle>().as_ref() }) else { return };
-    if handle.busy.swap(true, Ordering::Acquire) {
-        set_last_error(busy());
-        return;
-    }
-    // SAFETY: `busy` was clear, so there is no other reference; it stays set, so there will be none.
-    let inner = unsafe { &mut *handle.queue.get() };
-    let _ = guarded(None, || {
-        inner.return_all();
-        Ok(abi::OK)
-    });
-    let _ = guarded(None, || {
-        // SAFETY: allocated by `create`; the references above are no longer used.
-        drop(unsafe { Box::from_raw(queue.cast::<QueueHandle>()) });
-        Ok(abi::OK)
-    });
+    unsafe { Handle::free(queue.cast::<QueueHandle>(), &NAMES, Queue::return_all) }
 }
 
 /// Enqueues a packet.
@@ -245,11 +226,6 @@ const fn text(with_end: &'static str) -> &'static CStr {
     }
 }
 
-/// Text of this thread's last error.
-pub extern "C" fn error() -> *const c_char {
-    LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())
-}
-
 /// Name of a drop reason.
 pub fn reason(reason: c_int) -> &'static CStr {
     match reason {
@@ -302,104 +278,17 @@ pub struct Export(pub Discipline);
 // SAFETY: its pointers refer to constants and functions.
 unsafe impl Sync for Export {}
 
-/// Reads a C string; null is an error.
-///
-/// # Safety
-/// `text` is null or a string that ends with a zero byte and lives as long as `'a`.
-pub unsafe fn read_text<'a>(what: &str, text: *const c_char) -> Result<&'a str, Error> {
-    if text.is_null() {
-        return Err(Error::invalid(format!("{what} is null; give a string")));
-    }
-    // SAFETY: not null, and by this function's contract.
-    let text = unsafe { CStr::from_ptr(text) };
-    text.to_str().map_err(|_| Error::invalid(format!("{what}: {text:?} is not UTF-8")))
-}
-
-/// Runs `call` on a queue, unless another call is in progress or an earlier one failed.
 fn enter(queue: *const abi::Queue, call: impl FnOnce(&mut Queue<DropForwarder>) -> Result<c_int, Error>) -> c_int {
-    /// Clears `busy`.
-    struct CallGuard<'a>(&'a AtomicBool);
-    impl Drop for CallGuard<'_> {
-        fn drop(&mut self) {
-            self.0.store(false, Ordering::Release);
-        }
-    }
     // SAFETY: null, or from `create` and not yet freed, by the header.
-    let Some(handle) = (unsafe { queue.cast::<QueueHandle>().as_ref() }) else {
-        return set_last_error(Error::invalid("queue is null; make one with sojourn_queue_create"));
-    };
-    if handle.busy.swap(true, Ordering::Acquire) {
-        return set_last_error(busy());
-    }
-    let _idle = CallGuard(&handle.busy);
-    if handle.failed.load(Ordering::Relaxed) {
-        let text = "the queue failed in an earlier call; free it".to_string();
-        return set_last_error(Error { code: abi::FAILED, text });
-    }
-    // SAFETY: `busy` was clear, so this is the only reference until `_idle` is dropped.
-    let inner = unsafe { &mut *handle.queue.get() };
-    guarded(Some(&handle.failed), || call(inner))
-}
-
-/// The result code of `call`; a panic becomes an error and sets `failed`.
-fn guarded(failed: Option<&AtomicBool>, call: impl FnOnce() -> Result<c_int, Error>) -> c_int {
-    match catch_unwind(AssertUnwindSafe(call)) {
-        Ok(Ok(number)) => number,
-        Ok(Err(error)) => set_last_error(error),
-        Err(payload) => {
-            if let Some(failed) = failed {
-                failed.store(true, Ordering::Relaxed);
-            }
-            set_last_error(Error { code: abi::PANICKED, text: format!("panicked: {}", panic_message(&*payload)) })
-        }
-    }
-}
-
-/// Message of a panic.
-fn panic_message(payload: &(dyn Any + Send)) -> &str {
-    let text = payload.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("without a text")
+    unsafe { Handle::enter(queue.cast::<QueueHandle>(), &NAMES, call) }
 }
 
 fn null_callback() -> Error {
     Error::invalid("see is null; give a function that takes names and values")
 }
 
-fn busy() -> Error {
-    let text = "the queue is being called already; `dropped` must not call it, nor two threads at a time".to_string();
-    Error { code: abi::BUSY, text }
-}
-
-/// Stores the text of a refusal for [`error`], and returns its code.
-pub(crate) fn refuse(text: String) -> c_int {
-    set_last_error(Error { code: abi::REFUSED, text })
-}
-
-/// Stores the text of an error for [`error`], and returns its code.
-fn set_last_error(Error { code, text }: Error) -> c_int {
-    let text = CString::new(text.replace('\0', "?")).unwrap_or_default();
-    // While the thread exits, its thread-local may be gone; the text is then lost.
-    let _ = LAST.try_with(|last| *last.borrow_mut() = text);
-    code
-}
-
 /// Names of [`DropReason`](sojourn_aqm::DropReason) as C strings.
 const REASONS: [&CStr; 5] = [c"limit", c"early", c"late", c"hard-limit", c"replaced"];
-
-thread_local! {
-    static LAST: RefCell<CString> = RefCell::default();
-}
-
-/// A struct of the header that begins with its size.
-///
-/// # Safety
-/// All zero bytes are a valid value, the first field is a `u32`, and the struct is `repr(C)`.
-pub(crate) unsafe trait SizePrefixed: Copy {
-    /// Name in errors.
-    const NAME: &'static str;
-    /// Size in the first version of the interface.
-    const MIN_SIZE: u32;
-}
 
 // SAFETY: integers and pointers.
 unsafe impl SizePrefixed for Packet {
@@ -411,51 +300,6 @@ unsafe impl SizePrefixed for Packet {
 unsafe impl SizePrefixed for Host {
     const NAME: &'static str = "host";
     const MIN_SIZE: u32 = size_of::<Self>() as u32;
-}
-
-/// Reads the `size` field of a struct, and checks it.
-///
-/// # Safety
-/// `place` is null or begins with a size.
-unsafe fn size_of_given<T: SizePrefixed>(place: *const T) -> Result<u32, Error> {
-    let (name, least) = (T::NAME, T::MIN_SIZE);
-    if place.is_null() {
-        return Err(Error::invalid(format!("{name} is null; give the address of a sojourn_{name}")));
-    }
-    // SAFETY: not null; the first field is a `u32` by `SizePrefixed`.
-    let size = unsafe { *place.cast::<u32>() };
-    if size < least {
-        return Err(Error::invalid(format!(
-            "{name}.size: {size} is below {least}; set it to sizeof(sojourn_{name}) and build with this version's header"
-        )));
-    }
-    Ok(size)
-}
-
-/// Copies the struct at `place`; fields beyond its size are zero.
-///
-/// # Safety
-/// `place` is null, or points to as many bytes as its `size` field.
-pub(crate) unsafe fn read<T: SizePrefixed>(place: *const T) -> Result<T, Error> {
-    // SAFETY: by this function's contract.
-    let size = unsafe { size_of_given(place)? };
-    let mut value = MaybeUninit::<T>::zeroed();
-    let known = size_of::<T>().min(size as usize);
-    // SAFETY: both have at least `known` bytes; the remainder is zero, a valid value of every field.
-    unsafe {
-        std::ptr::copy_nonoverlapping(place.cast::<u8>(), value.as_mut_ptr().cast::<u8>(), known);
-        Ok(value.assume_init())
-    }
-}
-
-/// Writes the first `size` bytes of `value`.
-///
-/// # Safety
-/// `place` has room for `size` bytes.
-unsafe fn write<T: SizePrefixed>(value: T, place: *mut T, size: u32) {
-    let known = size_of::<T>().min(size as usize);
-    // SAFETY: both have at least `known` bytes.
-    unsafe { std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), place.cast::<u8>(), known) }
 }
 
 /// Calls the host's callback `see`, with first argument `user`, for each name and value of `show`.

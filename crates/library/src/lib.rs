@@ -17,6 +17,7 @@
 //! The exported C functions are in the crate `sojourn-capi`, which builds `libsojourn_aqm`.
 
 pub mod abi;
+pub mod border;
 pub mod control;
 mod crash;
 pub mod export;

@@ -25,6 +25,11 @@ impl End {
         self.id.side
     }
 
+    /// Index of its group among the scenario's flows.
+    pub fn group(self) -> u32 {
+        self.group
+    }
+
     /// Its number within its group.
     pub fn member(self) -> u32 {
         self.member

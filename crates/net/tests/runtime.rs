@@ -164,7 +164,7 @@ fn errors_have_a_remedy() {
     let runtime = Runtime::new(net());
     let (end, _) = runtime.with(|net| net.pair("call")).expect("it runs").expect("the group is there");
     let socket = runtime.bind(end, None).expect("the port is free");
-    let error = runtime.bind(end, None).err().expect("the port is taken");
+    let error = runtime.bind(end, None).expect_err("the port is taken");
     assert!(error.to_string().ends_with("the end has a socket at this port; give another one"), "{error}");
     drop(socket);
     runtime.bind(end, None).expect("the port is free again");
