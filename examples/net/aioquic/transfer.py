@@ -7,46 +7,48 @@ import asyncio
 import time
 
 import settings
-from aioquic.asyncio import connect, serve
+from aioquic.asyncio import QuicConnectionProtocol, connect, serve
+from aioquic.quic.events import QuicEvent, StreamDataReceived
 
 import sojourn.net
 from sojourn.net import Net, Report
 
 
+class Receiver(QuicConnectionProtocol):
+    """Counts the bytes of a stream."""
+
+    def __init__(self, *arguments, **keywords) -> None:
+        super().__init__(*arguments, **keywords)
+        self.arrived = 0
+        self.done = asyncio.Event()
+
+    def quic_event_received(self, event: QuicEvent) -> None:
+        """Count, and notice the end."""
+        if isinstance(event, StreamDataReceived):
+            self.arrived += len(event.data)
+            if event.end_stream:
+                self.done.set()
+
+
 async def upload(net: Net, size: int) -> int:
     """Upload `size` bytes; return how many arrived."""
-    arrived = 0
-    done = asyncio.Event()
+    receivers: list[Receiver] = []
 
-    async def receive(reader: asyncio.StreamReader) -> None:
-        nonlocal arrived
-        begun = net.now
-        while data := await reader.read(65_536):
-            arrived += len(data)
-        net.completed("call.sink", begun, arrived)
-        writers[0].close()
-        done.set()
+    def create(*arguments, **keywords) -> Receiver:
+        receivers.append(Receiver(*arguments, **keywords))
+        return receivers[-1]
 
-    tasks: list[asyncio.Task[None]] = []
-    writers: list[asyncio.StreamWriter] = []
-
-    def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.append(writer)
-        tasks.append(asyncio.get_running_loop().create_task(receive(reader)))
-
-    server = await serve(
-        "call.sink",
-        443,
-        configuration=settings.server(),
-        stream_handler=accept,
-    )
+    server = await serve("call.sink", 443, configuration=settings.server(), create_protocol=create)
     async with connect("call.sink", 443, configuration=settings.client()) as client:
+        begun = net.now
         _, writer = await client.create_stream()
         writer.write(bytes(size))
         writer.write_eof()
-        await done.wait()
+        [receiver] = receivers
+        await receiver.done.wait()
+        net.completed("call.sink", begun, size)
     server.close()
-    return arrived
+    return receiver.arrived
 
 
 def run(seed: int, size: int = settings.SIZE) -> tuple[Report, int]:
