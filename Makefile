@@ -138,7 +138,11 @@ net-faults: $(VENV)/.made ## plant faults in the network for programs, one by on
 
 .PHONY: release-check
 release-check: wheel ## the check-list of a release over what `wheel` builds: versions, changelog, tag, licences, contents, links, a fresh environment
-	@$(BIN)/python packages/release.py "$(OUT)/dist"
+	@CARGO="$(CARGO)" $(BIN)/python packages/release.py "$(OUT)/dist"
+
+.PHONY: publish-check
+publish-check: $(VENV)/.made ## the part of it for crates.io: sojourn-net and the crates it needs, packed and built as they would be published
+	@CARGO="$(CARGO)" $(BIN)/python packages/release.py --crates
 
 .PHONY: capi
 capi: $(VENV)/.made ## build libsojourn_aqm.{so,a} for programs in C; with sojourn_aqm.h and sojourn_net.h into OUT=out

@@ -1,13 +1,15 @@
 """Checks of a release: `make release-check` builds the distributions and runs these checks.
 
-Prints a line per check; a failed one names the problem and the file, and the exit code is 1. `--repository URL` writes
-the URL of the project's repository to all files that need it.
+Prints a line per check; a failed one names the problem and the file, and the exit code is 1. `--crates` runs those of
+the crates on crates.io alone, which need no distributions (`make publish-check`). `--repository URL` writes the URL of
+the project's repository to all files that need it.
 """
 
 from __future__ import annotations
 
 import argparse
 import email
+import json
 import os
 import re
 import subprocess
@@ -17,8 +19,9 @@ import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 KERNEL = ROOT / "packages" / "kernel"
@@ -89,8 +92,9 @@ def check_versions(dist: Dist) -> Iterator[str]:
         dist.sdist.name: dist.sdist.name.split("-")[1].removesuffix(".tar.gz"),
         dist.kernel_wheel.name: _metadata(dist.kernel_wheel)["Version"],
     }
-    for name in re.findall(r'path = "crates/\w+", version = "(.+?)"', _text(ROOT / "Cargo.toml")):
-        places[f"Cargo.toml, workspace.dependencies: {name}"] = name
+    for manifest in (ROOT / "Cargo.toml", *_manifests()):
+        for name in re.findall(r'path = "[^"]+", version = "(.+?)"', _text(manifest)):
+            places[f"{manifest.relative_to(ROOT)}, dependencies: {name}"] = name
     yield from (f"{place} has version {found}, Cargo.toml {own}" for place, found in places.items() if found != own)
 
 
@@ -172,6 +176,72 @@ def check_repository(_: Dist) -> Iterator[str]:
         yield f"the repository is {found}; python packages/release.py --repository URL writes all of them"
 
 
+@cache
+def crates() -> list[dict[str, Any]]:
+    """Packages of `LIBRARY` and of the workspace's crates that it needs, each after those it needs itself."""
+    listed = json.loads(_cargo("metadata", "--no-deps", "--format-version", "1", "--locked").stdout)["packages"]
+    members = {package["name"]: package for package in listed}
+    found: dict[str, dict[str, Any]] = {}
+
+    def visit(name: str) -> None:
+        if name in members and name not in found:
+            needed = (one["name"] for one in members[name]["dependencies"] if one["kind"] != "dev")
+            for dependency in needed:
+                visit(dependency)
+            found[name] = members[name]
+
+    visit(LIBRARY)
+    return list(found.values())
+
+
+def check_crates(_: Dist) -> Iterator[str]:
+    """Check what crates.io demands of a manifest, and that each package has its licences and its README."""
+    for package in crates():
+        manifest = Path(package["manifest_path"]).relative_to(ROOT)
+        demanded = ("description", "license", "readme", "rust_version", "keywords", "categories")
+        yield from (f"{manifest}: {key.replace('_', '-')} is missing" for key in demanded if not package[key])
+        for key in ("keywords", "categories"):
+            if len(package[key]) > MAX_WORDS:
+                yield f"{manifest}: {len(package[key])} {key}; at most {MAX_WORDS}"
+        yield from (f"{manifest}: keyword {word!r} is too long" for word in package["keywords"] if len(word) > 20)
+        for needed in package["dependencies"]:
+            if needed.get("path") and needed["req"] == "*" and needed["kind"] != "dev":
+                yield f"{manifest}: {needed['name']} has a path and no version"
+        listed = _cargo("package", "--list", "--allow-dirty", "--quiet", "--package", package["name"]).stdout.split()
+        for name in ("LICENSE-MIT", "LICENSE-APACHE", "README.md", "src/lib.rs"):
+            if name not in listed:
+                yield f"{manifest}: its package lacks {name}"
+
+
+def check_publishing(_: Dist) -> Iterator[str]:
+    """Check that cargo packs and builds the crates as crates.io would give them; nothing is uploaded."""
+    names = [word for package in crates() for word in ("--package", package["name"])]
+    yield from _complaints(_cargo("publish", "--dry-run", "--locked", "--allow-dirty", *names))
+
+
+def check_minimum_rust(_: Dist) -> Iterator[str]:
+    """Check that the crates compile with the version of Rust that they state."""
+    stated = _first(r'^rust-version = "(.+)"', ROOT / "Cargo.toml")
+    toolchain = () if f" {stated}." in _cargo("--version").stdout else (f"+{stated}",)
+    if toolchain and _cargo(*toolchain, "--version").returncode:
+        raise ProblemError(f"Rust {stated} is not at hand; rustup toolchain install {stated} --profile minimal")
+    names = [word for package in crates() for word in ("--package", package["name"])]
+    target = str(ROOT / "target" / f"rust-{stated}")
+    yield from _complaints(_cargo(*toolchain, "check", "--locked", "--all-features", "--target-dir", target, *names))
+
+
+def _cargo(*words: str) -> subprocess.CompletedProcess[str]:
+    cargo = os.environ.get("CARGO", "cargo")
+    return subprocess.run([cargo, *words], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def _complaints(done: subprocess.CompletedProcess[str]) -> Iterator[str]:
+    """Errors of a failed run of cargo, or its last lines."""
+    if done.returncode:
+        lines = done.stderr.splitlines()
+        yield "\n".join([line for line in lines if line.startswith(("error", "  -->"))] or lines[-15:])
+
+
 def check_links(_: Dist) -> Iterator[str]:
     """Check the links of the documents."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/docs/test_links.py"]
@@ -230,9 +300,18 @@ CHECKS: dict[str, Callable[[Dist], Iterator[str]]] = {
     "contents": check_contents,
     "glibc": check_glibc,
     "repository": check_repository,
+    "crates": check_crates,
+    "publishing": check_publishing,
+    "minimum Rust": check_minimum_rust,
     "links": check_links,
     "a fresh environment": check_fresh,
 }
+CRATES = ("crates", "publishing", "minimum Rust")
+"""Checks of the crates that crates.io gets."""
+LIBRARY = "sojourn-net"
+"""Crate for users of crates.io; the others are there because it needs them."""
+MAX_WORDS = 5
+"""Maximum number of keywords, and of categories, on crates.io."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -244,29 +323,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--repository", metavar="URL", help="write this repository address wherever one belongs, and exit"
     )
+    parser.add_argument("--crates", action="store_true", help="check the crates for crates.io alone")
     options = parser.parse_args(arguments)
     if options.repository:
         write_repository(options.repository)
         return 0
     dist, failed = Dist(options.dist), 0
-    for name, check in CHECKS.items():
+    chosen = CRATES if options.crates else tuple(CHECKS)
+    for name in chosen:
         try:
-            problems = list(check(dist))
+            problems = list(CHECKS[name](dist))
         except ProblemError as problem:
             problems = [str(problem)]
         failed += bool(problems)
         print(f"{'FAILED' if problems else 'ok':6} {name}", flush=True)
         for problem in problems:
             print(f"       {problem}")
-    print(f"{failed} of {len(CHECKS)} checks failed" if failed else f"Sojourn {version()} can be released")
+    passed = f"{LIBRARY} {version()} can be published" if options.crates else f"Sojourn {version()} can be released"
+    print(f"{failed} of {len(chosen)} checks failed" if failed else passed)
     return 1 if failed else 0
 
 
 def _repositories() -> dict[str, str]:
     """URL of the repository by file; empty if missing."""
-    crates = sorted(path for path in ROOT.glob("crates/*/Cargo.toml") if "publish = false" not in _text(path))
     own = _first(r'^repository = "(.+?)"', ROOT / "Cargo.toml", "")
-    inherited = {str(path.relative_to(ROOT)): own if INHERITED in _text(path) else "" for path in crates}
+    inherited = {str(path.relative_to(ROOT)): own if INHERITED in _text(path) else "" for path in _manifests()}
     return {
         "Cargo.toml": own,
         **inherited,
@@ -274,6 +355,11 @@ def _repositories() -> dict[str, str]:
         "packages/kernel/pyproject.toml": _first(r'^Repository = "(.+?)"', KERNEL / "pyproject.toml", ""),
         "CITATION.cff": _first(r'^repository-code: "?(\S+?)"?$', ROOT / "CITATION.cff", ""),
     }
+
+
+def _manifests() -> list[Path]:
+    """Manifests of the crates that can be published."""
+    return sorted(path for path in ROOT.glob("crates/**/Cargo.toml") if "publish = false" not in _text(path))
 
 
 INHERITED = "repository.workspace = true\n"
@@ -284,7 +370,7 @@ def write_repository(url: str) -> None:
     _write(ROOT / "Cargo.toml", r"^repository = .*\n", r"^readme = .*\n", f'repository = "{url}"\n')
     for name in _repositories():
         if name.startswith("crates/"):
-            _write(ROOT / name, r"^repository\.workspace.*\n", r"^readme\.workspace.*\n", INHERITED)
+            _write(ROOT / name, r"^repository\.workspace.*\n", r"^readme\b.*\n", INHERITED)
     for path in (ROOT / "pyproject.toml", KERNEL / "pyproject.toml"):
         text = re.sub(r"\[project\.urls\]\n(.+\n)*\n", "", _text(path))
         place = text.index("\n[tool.")

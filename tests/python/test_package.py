@@ -214,9 +214,10 @@ def test_the_repositorys_address_is_written_everywhere_from_one_command(
     for name in ("Cargo.toml", "pyproject.toml", "CITATION.cff", "packages/kernel/pyproject.toml"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(REPO / name, tmp_path / name)
-    for path in REPO.glob("crates/*/Cargo.toml"):
-        (tmp_path / "crates" / path.parent.name).mkdir(parents=True)
-        shutil.copy(path, tmp_path / "crates" / path.parent.name)
+    for path in REPO.glob("crates/**/Cargo.toml"):
+        folder = tmp_path / path.parent.relative_to(REPO)
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, folder)
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "KERNEL", tmp_path / "packages" / "kernel")
     check = module.CHECKS["repository"]
