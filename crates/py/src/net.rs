@@ -118,6 +118,7 @@ impl PyNet {
         signature = (text, seed = UnsignedInt::of(1), base = ".", name = None, log = true),
         text_signature = "(text, seed=1, base='.', name=None, log=True)"
     )]
+    #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(py: Python<'_>, text: &str, seed: UnsignedInt, base: &str, name: Option<&str>, log: bool) -> PyResult<Self> {
         let files = UserFiles::new(base, false);
         let classes = ClassFinder { base, confined: false };
