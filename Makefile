@@ -206,7 +206,9 @@ clean: ## remove the environment, all builds and the demo's output
 .PHONY: test-rust
 test-rust: $(VENV)/.made | $(LOGS)
 	@echo "cargo test: a first build takes some minutes"
-	@$(CARGO) test --workspace --locked --no-fail-fast -- --show-output 2>&1 | tee $(LOGS)/rust.log \
+	@{ $(CARGO) test --workspace --locked --no-fail-fast -- --show-output; \
+	  $(CARGO) test --package sojourn-net --all-features --locked --no-fail-fast --tests -- --show-output; } 2>&1 \
+	  | tee $(LOGS)/rust.log \
 	  | sed -u -E '/^successes:$$/,/^(failures:|test result:)/{/^(failures:|test result:)/!d}'
 
 .PHONY: test-python
@@ -220,6 +222,7 @@ format:
 .PHONY: clippy
 clippy: $(VENV)/.made
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --package sojourn-net --all-targets --all-features --locked -- -D warnings
 
 .PHONY: ruff
 ruff: $(VENV)/.installed

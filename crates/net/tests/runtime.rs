@@ -296,3 +296,27 @@ fn sockets_of_one_end_receive_by_port_with_ecn_and_tag() {
     })
     .expect("main finishes");
 }
+
+#[test]
+fn a_full_host_wakes_its_sender() {
+    let world = WORLD.replace("rtt = ", "access_rate = \"2 Mbit/s\"\nsocket_buffer = \"9 kB\"\nrtt = ");
+    let net = Net::parse(&world, 1).expect("the world is valid");
+    let (sent, report) = block_on(net, |runtime| async move {
+        let (source, sink) = runtime.with(|net| net.pair("call").expect("it is there")).expect("the run goes on");
+        let remote = runtime.with(|net| net.address(sink)).expect("the run goes on");
+        let socket = runtime.bind(source, None).expect("the port is free");
+        let mut sent = 0_u64;
+        while runtime.now() < ms(3_900) {
+            match socket.try_send(&Datagram::to(remote, &[0; 972])) {
+                Ok(()) => sent += 1,
+                Err(error) if error.would_block() => std::future::poll_fn(|cx| socket.poll_writable(cx)).await,
+                Err(error) => panic!("{error}"),
+            }
+        }
+        sent
+    })
+    .expect("no fault");
+    // 1,000 B at 2 Mbit/s for 3.9 s, and ten in the buffer.
+    assert!((975..=990).contains(&sent), "{sent}");
+    assert_eq!(report.datagrams(), sent);
+}

@@ -35,7 +35,7 @@ impl UdpSocket {
     /// Whether the host accepts a datagram; if not, the task is woken when it does.
     pub fn poll_writable(&self, cx: &mut Context<'_>) -> Poll<()> {
         let mut state = self.runtime.lock();
-        if state.net.as_ref().is_none_or(|net| net.has_room(self.end)) {
+        if state.net.as_mut().is_none_or(|net| net.has_room(self.end)) {
             return Poll::Ready(());
         }
         add_waker(state.room.entry(self.end).or_default(), cx);
