@@ -13,6 +13,7 @@ use crate::path::config::{DirectionConfig, Side};
 use crate::path::packet_header::own_head;
 use crate::path::packets::{Packet, Packets};
 use sojourn_aqm::Instant;
+use sojourn_sim::capture::pcapng::{self, PacketRecord};
 use std::path::{Path, PathBuf};
 
 /// Writer of one file.
@@ -34,10 +35,8 @@ impl Capture {
 
     fn create(path: &Path, end: &str, epoch_ns: u64) -> Result<Self, Error> {
         let mut output = Output::create(path)?;
-        let section = [&BYTE_ORDER.to_ne_bytes()[..], &[1, 0, 0, 0], &[0xff; 8]].concat();
-        block(&mut output.buffer, SECTION, &section, &[]);
-        let body = [&RAW_IP.to_ne_bytes()[..], &[0; 2], &(SNAP as u32).to_ne_bytes()].concat();
-        block(&mut output.buffer, INTERFACE, &body, &[(NAME, end.as_bytes()), (RESOLUTION, &[NANOSECONDS])]);
+        pcapng::section(&mut output.buffer);
+        pcapng::interface(&mut output.buffer, end, SNAP as u32);
         output.flush()?;
         Ok(Self { output, epoch_ns })
     }
@@ -51,15 +50,10 @@ impl Capture {
         }
         let mut head = [0; SNAP];
         let size = own_head(page, packet, &mut head);
-        let stamp = self.epoch_ns + at.as_nanos();
+        let time_ns = self.epoch_ns + at.as_nanos();
         let whole = (page.headers.end + packet.len as usize) as u32;
-        let out = &mut self.output.buffer;
-        let padded = size.next_multiple_of(4);
-        let length = 32 + padded as u32;
-        let words = [PACKET, length, 0, (stamp >> 32) as u32, stamp as u32, size as u32, whole];
-        out.extend(words.into_iter().flat_map(u32::to_ne_bytes));
-        out.extend(&head[..padded]);
-        out.extend(length.to_ne_bytes());
+        let record = PacketRecord { interface: 0, time_ns, size: whole };
+        pcapng::packet(&mut self.output.buffer, record, &head[..size], &[]);
     }
 
     /// Writes the buffer if it is full.
@@ -83,33 +77,5 @@ fn file(prefix: &Path, side: Side, suffix: &str) -> PathBuf {
     name.into()
 }
 
-fn block(out: &mut Vec<u8>, kind: u32, body: &[u8], options: &[(u16, &[u8])]) {
-    let mut tail = Vec::new();
-    for &(code, value) in options {
-        tail.extend(code.to_ne_bytes());
-        tail.extend((value.len() as u16).to_ne_bytes());
-        tail.extend(value);
-        tail.resize(tail.len().next_multiple_of(4), 0);
-    }
-    if !options.is_empty() {
-        tail.extend([0; 4]);
-    }
-    let length = (12 + body.len() + tail.len()) as u32;
-    out.extend(kind.to_ne_bytes());
-    out.extend(length.to_ne_bytes());
-    out.extend(body);
-    out.extend(tail);
-    out.extend(length.to_ne_bytes());
-}
-
 /// Captured bytes of a packet: all TCP headers over IPv6, and some payload of others.
 const SNAP: usize = 160;
-const SECTION: u32 = 0x0a0d_0d0a;
-const BYTE_ORDER: u32 = 0x1a2b_3c4d;
-const INTERFACE: u32 = 1;
-const PACKET: u32 = 6;
-/// LINKTYPE_RAW: a packet begins with its IP header.
-const RAW_IP: u16 = 101;
-const NAME: u16 = 2;
-const RESOLUTION: u16 = 9;
-const NANOSECONDS: u8 = 9;

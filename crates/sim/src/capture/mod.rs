@@ -6,6 +6,7 @@
 
 mod dissect;
 mod files;
+pub mod pcapng;
 pub mod replay;
 #[cfg(test)]
 mod tests;
