@@ -283,7 +283,7 @@ fn the_same_manager_in_brackets_gives_the_same_discipline() {
         let mut drops = vec![];
         for id in 0..20_000 {
             let flow = load.below(6) as u32;
-            let ecn = if flow.is_multiple_of(2) { Ecn::Ect0 } else { Ecn::NotEct };
+            let ecn = if flow % 2 == 0 { Ecn::Ect0 } else { Ecn::NotEct };
             let meta = Meta::new([40, 1500, 700][flow as usize % 3], flow).with_ecn(ecn);
             bench.queue.enqueue(bench.now, meta, id, &mut |_, id, _| drops.push(id));
             bench.now += Duration::from_micros(300);
