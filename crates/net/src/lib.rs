@@ -3,6 +3,7 @@
 mod decisions;
 mod error;
 mod expect;
+mod files;
 mod net;
 mod report;
 #[cfg(feature = "async")]

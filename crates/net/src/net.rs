@@ -1,6 +1,7 @@
 //! A world with open ends: the run of a scenario whose endpoints are the caller's programs.
 
 use crate::error::Error;
+use crate::files::UnfinishedFile;
 use crate::report::Report;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_sim::endpoint::{EndEvent, EndId, Endpoint, OtherEvent, Side, Standing, Transmit};
@@ -115,6 +116,10 @@ pub struct Net {
     base: std::time::Instant,
     /// Bytes of the event taken last, if they are damaged.
     bytes: Vec<u8>,
+    /// Whether each datagram sent is recorded.
+    has_log: bool,
+    /// File of the capture, if one is written.
+    capture: Option<UnfinishedFile>,
 }
 
 impl Net {
@@ -147,7 +152,8 @@ impl Net {
         let mut simulation = Simulation::new(&scenario, seed);
         simulation.record_decisions();
         let name = scenario.name.clone();
-        Self { simulation, scenario, name, seed, base: std::time::Instant::now(), bytes: Vec::new() }
+        let (base, bytes) = (std::time::Instant::now(), Vec::new());
+        Self { simulation, scenario, name, seed, base, bytes, has_log: true, capture: None }
     }
 
     /// The same with a name for records and messages; by default that of the file, or of the scenario.
@@ -160,8 +166,33 @@ impl Net {
     /// Forgets the datagrams sent instead of keeping each for the decision log; their hash remains.
     #[must_use]
     pub fn without_log(mut self) -> Self {
-        self.simulation = Simulation::new(&self.scenario, self.seed);
+        self.simulation.forget_decisions();
+        self.has_log = false;
         self
+    }
+
+    /// Captures the run in the pcapng file `path`, which is complete with the report; it is asked for first, before
+    /// programs are attached. The run is the same, and slower.
+    ///
+    /// Each queue is an interface, `link forward` for example. A packet enters it when it is offered to the queue
+    /// and leaves it at the start of its transmission, with the sojourn time, and a mark, as its comment; a dropped one
+    /// is repeated at that instant without a direction: `sojourn 7.250000 ms, dropped: late`. Datagrams of endpoints
+    /// are whole, with their own bytes, the ECN field at that point and valid checksums. Packets of other traffic are
+    /// truncated after eight bytes of their transport header. The file has one section and several interfaces of raw
+    /// IP, which Wireshark and tshark read.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if the file cannot be created.
+    pub fn with_capture(mut self, path: impl AsRef<Path>) -> Result<Self, Error> {
+        let unfinished = UnfinishedFile::create(path.as_ref())?;
+        let output = unfinished.writer()?;
+        self.simulation = Simulation::with_capture(&self.scenario, self.seed, output);
+        if self.has_log {
+            self.simulation.record_decisions();
+        }
+        self.capture = Some(unfinished);
+        Ok(self)
     }
 
     /// Source and sink of an endpoint group, its first pair if it has several.
@@ -391,12 +422,15 @@ impl Net {
     ///
     /// # Errors
     ///
-    /// [`Error::File`] if a record was asked for by `SOJOURN_NET_OUT` and cannot be written.
+    /// [`Error::File`] if a capture, or a record that `SOJOURN_NET_OUT` asks for, cannot be written.
     pub fn finish(self) -> Result<Report, Error> {
         let names: Vec<(EndId, String)> = self.ends().map(|end| (end.id, self.name_of(end))).collect();
-        let Self { simulation, scenario, name, seed, .. } = self;
+        let Self { mut simulation, scenario, name, seed, capture, .. } = self;
         let (hash, count) = simulation.decisions_hash();
         let decisions: Vec<Decision> = simulation.decisions().to_vec();
+        if let Some(capture) = capture {
+            capture.complete(simulation.end_capture())?;
+        }
         let output = simulation.finish();
         let report = Report { name, seed, scenario, output, decisions, hash, count, names };
         report.write_if_wanted()?;

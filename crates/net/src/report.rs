@@ -2,12 +2,12 @@
 
 use crate::decisions;
 use crate::error::Error;
+use crate::files::write_atomically;
 use serde_json::{Value, json};
 use sojourn_sim::endpoint::EndId;
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::sentence::{Evidence, Sentence, Vocabulary};
 use sojourn_sim::{Column, Decision, Output, Summary};
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Results of a run of a net.
@@ -174,25 +174,3 @@ fn file_name(name: &str) -> String {
 
 /// Maximum length of the part of a file name that a name makes.
 const MAX_FILE_NAME: usize = 100;
-
-fn write_atomically(path: &Path, text: &str) -> Result<(), Error> {
-    let failed = |source| Error::File { path: path.to_path_buf(), source };
-    if let Some(folder) = path.parent() {
-        std::fs::create_dir_all(folder).map_err(failed)?;
-    }
-    let unfinished = path.with_extension(format!("{}.{}.part", std::process::id(), thread_number()));
-    let write = || {
-        let mut file = std::fs::File::create(&unfinished)?;
-        file.write_all(text.as_bytes())?;
-        std::fs::rename(&unfinished, path)
-    };
-    write().map_err(|error| {
-        let _ = std::fs::remove_file(&unfinished);
-        failed(error)
-    })
-}
-
-/// Number of the current thread within the process: tests run side by side.
-fn thread_number() -> String {
-    format!("{:?}", std::thread::current().id()).chars().filter(char::is_ascii_digit).collect()
-}

@@ -50,6 +50,7 @@ mod media;
 mod memory;
 mod network;
 mod packet;
+mod packet_capture;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod payload;

@@ -76,7 +76,7 @@ impl LinkReplay {
         self.links[l].tally_mut().fingerprint.record(at, l, meta, fate);
         let event = self.numbered(event);
         if let Some(probe) = &mut self.probe {
-            probe.sent(event, marked);
+            probe.sent(event, marked, &self.packets);
         }
     }
 

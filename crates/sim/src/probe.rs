@@ -2,12 +2,14 @@
 
 use crate::drops::DropRecorder;
 use crate::packet::{Packet, Packets};
+use crate::packet_capture::PacketCapture;
 use crate::queue_event::{QueueEvent, SENT, SENT_MARKED, fate_of_drop};
 use crate::scenario;
 use crate::senders::{SenderId, SenderRecorder};
 use crate::table::{Table, recorder};
 use sojourn_aqm::{DropReason, Instant, Meta};
 use sojourn_tcp::{Header, Sack, SenderEvent};
+use std::io;
 
 /// Observer of queues and senders. It cannot change anything.
 pub(crate) trait Probe {
@@ -17,10 +19,10 @@ pub(crate) trait Probe {
         let _ = (event, packets);
     }
 
-    /// Transmission of a packet started.
+    /// Transmission of a packet started; `packets` holds its headers.
     #[inline]
-    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool) {
-        let _ = (event, newly_marked);
+    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool, packets: &Packets) {
+        let _ = (event, newly_marked, packets);
     }
 
     /// A packet was dropped; `packets` still holds its headers.
@@ -46,6 +48,14 @@ pub(crate) trait Probe {
 pub(crate) trait Recorder: Probe {
     /// A probe that records the tables that `wanted` lists.
     fn new(wanted: &scenario::Probes) -> Self;
+
+    /// Captures packets from now on, if it is a probe of packets.
+    fn start_capture(&mut self, _: PacketCapture) {}
+
+    /// Writes the rest of the capture, if there is one.
+    fn end_capture(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 
     /// The packets in the queues now, as table `waiting`; none if packets are not recorded.
     fn waiting(&self) -> Option<Table> {
@@ -224,7 +234,7 @@ impl Probe for PacketRecorder {
         self.seen[index] = seen;
     }
 
-    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool) {
+    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool, _packets: &Packets) {
         self.push(event, if newly_marked { SENT_MARKED } else { SENT });
     }
 
@@ -252,8 +262,9 @@ impl Recorder for PacketRecorder {
     }
 }
 
-/// Records every packet, drops, sender events, or several of these.
+/// Records every packet, drops, sender events, or several of these, and captures packets.
 pub(crate) struct CombinedRecorder {
+    capture: Option<Box<PacketCapture>>,
     packets: Option<PacketRecorder>,
     drops: Option<DropRecorder>,
     senders: Option<SenderRecorder>,
@@ -261,6 +272,9 @@ pub(crate) struct CombinedRecorder {
 
 impl Probe for CombinedRecorder {
     fn arrived(&mut self, event: QueueEvent<'_>, packets: &Packets) {
+        if let Some(capture) = &mut self.capture {
+            capture.arrived(event, packets);
+        }
         if let Some(probe) = &mut self.packets {
             probe.arrived(event, packets);
         }
@@ -269,13 +283,19 @@ impl Probe for CombinedRecorder {
         }
     }
 
-    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool) {
+    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool, packets: &Packets) {
+        if let Some(capture) = &mut self.capture {
+            capture.sent(event, newly_marked, packets);
+        }
         if let Some(probe) = &mut self.packets {
-            probe.sent(event, newly_marked);
+            probe.sent(event, newly_marked, packets);
         }
     }
 
     fn dropped(&mut self, event: QueueEvent<'_>, reason: DropReason, packets: &Packets) {
+        if let Some(capture) = &mut self.capture {
+            capture.dropped(event, reason, packets);
+        }
         if let Some(probe) = &mut self.packets {
             probe.dropped(event, reason, packets);
         }
@@ -299,7 +319,15 @@ impl Recorder for CombinedRecorder {
     fn new(wanted: &scenario::Probes) -> Self {
         let packets = wanted.packets.then(|| PacketRecorder::new(wanted));
         let drops = wanted.of_drops().then(DropRecorder::default);
-        Self { packets, drops, senders: wanted.of_senders().then(SenderRecorder::default) }
+        Self { capture: None, packets, drops, senders: wanted.of_senders().then(SenderRecorder::default) }
+    }
+
+    fn start_capture(&mut self, capture: PacketCapture) {
+        self.capture = Some(Box::new(capture));
+    }
+
+    fn end_capture(&mut self) -> io::Result<()> {
+        self.capture.take().map_or(Ok(()), |capture| capture.finish())
     }
 
     fn waiting(&self) -> Option<Table> {

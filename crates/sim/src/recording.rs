@@ -226,7 +226,7 @@ impl RecordingAnalysis {
         let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
         self.links[link].tally_mut().fingerprint.record(at, link, &meta, fate);
         if let Some(probe) = &mut self.probe {
-            probe.sent(QueueEvent { at, link, packet, meta: &meta }, newly_marked);
+            probe.sent(QueueEvent { at, link, packet, meta: &meta }, newly_marked, &self.none);
         }
     }
 

@@ -8,6 +8,7 @@ use crate::ledger::Ledger;
 use crate::link::{Link, MeteredQueue, PlannedChange};
 use crate::network::{Component, Network, Topology};
 use crate::packet::Handle;
+use crate::packet_capture::PacketCapture;
 use crate::probe::Recorder;
 use crate::report::report_links;
 use crate::sampler::Samplers;
@@ -21,6 +22,7 @@ use crate::warmup::Statistics;
 use crate::windows::windows;
 use crate::wlan::{QueueOwner, WlanSet};
 use sojourn_aqm::{Duration, Instant};
+use std::io;
 
 /// A run on a topology, with its probe of packets or senders.
 pub(crate) struct Run<P: Recorder, T: Topology> {
@@ -407,6 +409,16 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         taken.extend(self.network.ledger.take_rows(min_rows));
         self.samplers.take(min_rows, &mut taken);
         taken
+    }
+
+    /// Captures packets from now on, if the run has a probe of packets.
+    pub fn start_capture(&mut self, capture: PacketCapture) {
+        self.network.probe.start_capture(capture);
+    }
+
+    /// Writes the rest of the capture, if there is one.
+    pub fn end_capture(&mut self) -> io::Result<()> {
+        self.network.probe.end_capture()
     }
 
     /// The results of a finished run.

@@ -8,6 +8,7 @@ use crate::link::MeteredQueue;
 #[cfg(feature = "engines")]
 use crate::network::Graph;
 use crate::network::{CellGraph, Dumbbell};
+use crate::packet_capture::PacketCapture;
 use crate::probe::CombinedRecorder;
 use crate::run::Run;
 use crate::scenario::{FlowSpec, Scenario};
@@ -16,6 +17,7 @@ use crate::table::Table;
 use crate::wlan::Cells;
 use sojourn_aqm::{Ecn, Instant, ObserveFn, SubqueueInfo};
 use std::borrow::Cow;
+use std::io;
 use std::net::SocketAddr;
 
 /// A run of a scenario with one seed.
@@ -98,6 +100,19 @@ impl Simulation {
     /// The same with congestion controls that are not in the scenario: `controls` is called with the group and index of
     /// each TCP flow that lasts the whole run; if it returns none, the flow uses its group's control.
     pub fn controlled(scenario: &Scenario, seed: u64, controls: &ControlFactory) -> Self {
+        Self::on_engine(scenario, seed, controls, scenario.probes.each())
+    }
+
+    /// The same run, which also writes a capture in pcapng to `output`: every packet that is offered to a queue, leaves
+    /// it or is dropped there, in the order of the run, one interface per queue.
+    pub fn with_capture(scenario: &Scenario, seed: u64, output: Box<dyn io::Write + Send>) -> Self {
+        let mut simulation = Self::on_engine(scenario, seed, &|_, _| None, true);
+        let capture = PacketCapture::new(scenario, output);
+        with!(&mut simulation.0, run => run.start_capture(capture));
+        simulation
+    }
+
+    fn on_engine(scenario: &Scenario, seed: u64, controls: &ControlFactory, has_probe: bool) -> Self {
         let has_paths = |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1;
         // A dumbbell's senders share no devices.
         let is_dumbbell = scenario.links.is_empty()
@@ -105,7 +120,7 @@ impl Simulation {
             && scenario.devices_of_hosts().is_empty();
         // `Graph` has no code for shared devices either; `CellGraph` has.
         let needs_all = scenario.cells().next().is_some() || !scenario.devices_of_hosts().is_empty();
-        Self(match (needs_all, is_dumbbell, scenario.probes.each()) {
+        Self(match (needs_all, is_dumbbell, has_probe) {
             #[cfg(feature = "engines")]
             (false, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, (), controls))),
             (false, true, _) => Engine::Recorded(Box::new(Run::new(scenario, seed, (), controls))),
@@ -298,6 +313,11 @@ impl Simulation {
         with!(&mut self.0, run => run.record_decisions());
     }
 
+    /// Forgets the datagrams that endpoints have sent, and records none from now on.
+    pub fn forget_decisions(&mut self) {
+        with!(&mut self.0, run => run.forget_decisions());
+    }
+
     /// The datagrams that endpoints have sent, if they are recorded; otherwise none.
     pub fn decisions(&self) -> &[Decision] {
         with!(&self.0, run => run.hosts().and_then(|hosts| hosts.decisions.log.as_deref()).unwrap_or_default())
@@ -311,6 +331,16 @@ impl Simulation {
     /// Why the run cannot go on: an end whose program waits for nothing, or sends what no host can.
     pub fn fault(&self) -> Option<(EndId, &str)> {
         with!(&self.0, run => run.hosts()?.fault.as_ref().map(|(end, text)| (*end, text.as_str())))
+    }
+
+    /// Runs to the end and writes the rest of the [capture](Simulation::with_capture), if there is one.
+    ///
+    /// # Errors
+    ///
+    /// The first error of its output.
+    pub fn end_capture(&mut self) -> io::Result<()> {
+        while !self.advance(u64::MAX) {}
+        with!(&mut self.0, run => run.end_capture())
     }
 
     /// Payloads that packets in flight carry, or events that have not been taken.

@@ -194,7 +194,7 @@ impl<Q: Qdisc<Handle> + ?Sized> Queue<Q> {
             }
             let fate = if newly_marked { Fate::DepartedMarked } else { Fate::Departed };
             self.tally.fingerprint.record(now, cx.link, meta, fate);
-            cx.probe.sent(QueueEvent { at: now, link: cx.link, packet: *handle, meta }, newly_marked);
+            cx.probe.sent(QueueEvent { at: now, link: cx.link, packet: *handle, meta }, newly_marked, cx.packets);
         }
         dequeued
     }
@@ -213,7 +213,7 @@ fn record_departure<P: Probe>(tally: &mut Tally, now: Instant, meta: &Meta, hand
     debug_assert_eq!(meta.ecn, cx.packets.packet(handle).ecn, "a forwarded packet is not marked");
     tally.departure(now, meta, false);
     tally.fingerprint.record(now, cx.link, meta, Fate::Departed);
-    cx.probe.sent(QueueEvent { at: now, link: cx.link, packet: handle, meta }, false);
+    cx.probe.sent(QueueEvent { at: now, link: cx.link, packet: handle, meta }, false, cx.packets);
 }
 
 /// A queue and its server, as read by reports.

@@ -241,7 +241,7 @@ impl<T: Pace> SerialServer<T> {
         body.queue.tally.pass_through(now, &meta);
         self.book(now, free, &mut body.queue.tally);
         body.queue.tally.fingerprint.record(now, cx.link, &meta, fate);
-        cx.probe.sent(QueueEvent { at: now, link: cx.link, packet: handle, meta: &meta }, false);
+        cx.probe.sent(QueueEvent { at: now, link: cx.link, packet: handle, meta: &meta }, false, cx.packets);
         ServiceResult { departure: body.leave::<PLAIN, P>(end, handle, packet, cx), next_call: NextCall::Unchanged }
     }
 

@@ -153,6 +153,13 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         }
     }
 
+    /// Forgets the datagrams recorded, and records none from now on.
+    pub fn forget_decisions(&mut self) {
+        if let Some(hosts) = &mut self.network.hosts {
+            hosts.decisions.log = None;
+        }
+    }
+
     /// Attaches the programs of a pair of ends.
     pub fn attach(&mut self, slot: u32, programs: [Box<dyn Endpoint>; 2]) {
         self.flows.endpoint_mut(EndId { slot, side: Side::Source }).attach(programs);

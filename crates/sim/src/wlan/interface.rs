@@ -209,8 +209,8 @@ impl<P: Probe> Probe for SocketProbe<'_, P> {
     fn arrived(&mut self, event: QueueEvent<'_>, packets: &Packets) {
         self.probe.arrived(event, packets);
     }
-    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool) {
-        self.probe.sent(event, newly_marked);
+    fn sent(&mut self, event: QueueEvent<'_>, newly_marked: bool, packets: &Packets) {
+        self.probe.sent(event, newly_marked, packets);
     }
     fn dropped(&mut self, event: QueueEvent<'_>, reason: DropReason, packets: &Packets) {
         if is_counted(self.is_station, packets, event.packet) {
