@@ -24,7 +24,7 @@ pub struct PacketRecord {
     pub size: u32,
 }
 
-/// Appends a packet of which `data` was captured, with `options` as codes and values.
+/// Appends a packet with its captured bytes, `data`, and `options` as codes and values.
 pub fn packet(out: &mut Vec<u8>, record: PacketRecord, data: &[u8], options: &[(u16, &[u8])]) {
     let PacketRecord { interface, time_ns, size } = record;
     let padded = data.len().next_multiple_of(4);
@@ -75,7 +75,7 @@ const RESOLUTION: u16 = 9;
 const NANOSECONDS: u8 = 9;
 /// Option of any block: a comment.
 pub const COMMENT: u16 = 1;
-/// Option of a packet: flags, of which the lowest two bits are [`INBOUND`] or [`OUTBOUND`].
+/// Option of a packet: flags, [`INBOUND`] or [`OUTBOUND`] in the lowest two bits.
 pub const FLAGS: u16 = 2;
 /// The packet enters the interface.
 pub const INBOUND: u32 = 1;
