@@ -83,7 +83,7 @@ impl Runtime {
         JoinHandle { runtime: self.clone(), id, result }
     }
 
-    /// Runs `main` and the tasks until `main` has finished. Other tasks then stand still.
+    /// Runs `main` and the tasks until `main` has finished. Other tasks then stop.
     ///
     /// # Errors
     ///
@@ -139,7 +139,7 @@ impl Runtime {
         net.ok_or_else(finished)?.finish()
     }
 
-    /// Tasks own the runtime that owns them, so they are dropped once they stand still; without the lock, because their
+    /// Tasks own the runtime that owns them, so they are dropped once they have stopped; without the lock, because their
     /// futures call the runtime.
     fn drop_tasks(&self) {
         let tasks = std::mem::take(&mut self.lock().tasks);

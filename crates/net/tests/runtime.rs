@@ -32,7 +32,7 @@ fn ms(ms: i64) -> Instant {
     Instant::ZERO + Duration::from_millis(ms)
 }
 
-/// A log that tasks write in the order in which they run.
+/// A log of tasks in the order of their runs.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<(u64, u32)>>>);
 
