@@ -294,6 +294,7 @@ fn arrivals(net: &mut Net, until: u64) -> Vec<(End, std::net::SocketAddr, std::n
     loop {
         match net.advance(Instant::from_nanos(until)).expect("no fault") {
             Event::Datagram { to, from, local, bytes, .. } => seen.push((to, from, local, bytes.to_vec())),
+            Event::Wake(end) => panic!("{end:?} has no deadline: no end notices a rebinding"),
             Event::End => return seen,
             _ => {}
         }

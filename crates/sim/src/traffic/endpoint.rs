@@ -462,17 +462,18 @@ impl EndpointFlow {
         *self.ends[side as usize].addresses.get_or_insert_with(|| host.program_parts().addresses())
     }
 
-    /// Applies the path events that are due.
+    /// Applies the next event on the path if it is due. Returns whether it was; no program notices.
     #[inline]
-    fn apply_path_events(&mut self, now: Instant, host: &mut impl Host) {
-        while self.path_events.last().is_some_and(|event| event.at <= now) {
-            let parts = host.program_parts();
-            match self.path_events.pop().expect("it is due").effect {
-                PathEffect::RebindPort => parts.hosts.rebind(parts.end.slot, false),
-                PathEffect::RebindAddress => parts.hosts.rebind(parts.end.slot, true),
-                PathEffect::Down(span) => self.down_until = self.down_until.max(now + span),
-            }
+    fn apply_path_event(&mut self, now: Instant, host: &mut impl Host) -> bool {
+        let Some(event) = self.path_events.last().copied().filter(|event| event.at <= now) else { return false };
+        self.path_events.pop();
+        let parts = host.program_parts();
+        match event.effect {
+            PathEffect::RebindPort => parts.hosts.rebind(parts.end.slot, false),
+            PathEffect::RebindAddress => parts.hosts.rebind(parts.end.slot, true),
+            PathEffect::Down(span) => self.down_until = self.down_until.max(now + span),
         }
+        true
     }
 
     fn deadline(&self, side: Side) -> Instant {
@@ -570,8 +571,9 @@ impl End {
 
 impl Endpoints for EndpointFlow {
     fn on_source_timer(&mut self, now: Instant, host: &mut impl Host) {
-        self.apply_path_events(now, host);
-        self.run_timer(now, Side::Source, host);
+        if !self.apply_path_event(now, host) {
+            self.run_timer(now, Side::Source, host);
+        }
     }
 
     fn on_sink_timer(&mut self, now: Instant, host: &mut impl Host) {
