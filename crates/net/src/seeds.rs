@@ -90,9 +90,8 @@ const MAX_SEEDS: u64 = 1_000_000;
 ///
 /// If the world cannot be loaded, or the test panics.
 #[doc(hidden)]
-pub fn run_test(path: &str, name: &str, count: u64, test: impl Fn(&mut crate::Net)) {
+pub fn run_test(path: &str, name: &str, count: u64, test: impl Fn(crate::Net)) {
     seeds(1..=count.max(1), |seed| {
-        let mut net = crate::Net::load(path, seed).unwrap_or_else(|error| panic!("{error}")).named(name);
-        test(&mut net);
+        test(crate::Net::load(path, seed).unwrap_or_else(|error| panic!("{error}")).named(name));
     });
 }

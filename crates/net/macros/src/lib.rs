@@ -3,7 +3,7 @@
 use proc_macro::{Delimiter, TokenStream, TokenTree};
 use std::path::Path;
 
-/// Makes a test of a function that takes `&mut Net`: it is called with the world of a scenario file, relative to the
+/// Makes a test of a function that takes a `Net`: it is called with the world of a scenario file, relative to the
 /// folder of the package, once per seed from 1 on.
 ///
 /// `world = "FILE"` or `worlds = ["FILE", …]`, one test each, `NAME::STEM`; `seeds = N`, by default 1. `SOJOURN_SEED=7`
