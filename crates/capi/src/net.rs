@@ -200,7 +200,7 @@ impl OpenNet {
                 write_address(remote, &mut view.remote);
                 (Kind::TooBig, Some(to))
             }
-            Event::Datagram { to, from, local, ecn, tag, bytes } => {
+            Event::Datagram { to, from, local, ecn, tag, bytes, .. } => {
                 (view.ecn, view.tag, view.length, view.bytes) = (ecn as u8, tag, bytes.len(), bytes.as_ptr().cast());
                 write_address(from, &mut view.remote);
                 write_address(local, &mut view.local);

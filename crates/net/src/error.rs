@@ -5,7 +5,7 @@ use sojourn_sim::{scenario, sentence};
 use std::path::PathBuf;
 
 /// Error of a net.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The world is invalid.
@@ -91,5 +91,12 @@ impl From<Error> for std::io::Error {
     fn from(error: Error) -> Self {
         let kind = if error.would_block() { std::io::ErrorKind::WouldBlock } else { std::io::ErrorKind::Other };
         Self::new(kind, error)
+    }
+}
+
+/// The text for readers: `unwrap` in a test then prints the remedy as well.
+impl std::fmt::Debug for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{self}")
     }
 }

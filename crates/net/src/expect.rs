@@ -26,7 +26,8 @@ macro_rules! expect {
 ///
 /// The message that `expect!` panics with.
 pub fn expectation(report: &Report, sentence: &str) -> Result<(), String> {
-    expectation_with(report, sentence, &TestRunner { command: command(), folder: default_folder() })
+    let reads_seed = crate::seeds::is_running();
+    expectation_with(report, sentence, &TestRunner { command: command(), reads_seed, folder: default_folder() })
 }
 
 /// A runner of tests other than cargo.
@@ -34,6 +35,8 @@ pub fn expectation(report: &Report, sentence: &str) -> Result<(), String> {
 pub struct TestRunner {
     /// Command that runs the test again.
     pub command: String,
+    /// Whether the test takes its seed from `SOJOURN_SEED`.
+    pub reads_seed: bool,
     /// Folder for the files of failures, unless `SOJOURN_NET_OUT` names one.
     pub folder: PathBuf,
 }
@@ -71,7 +74,8 @@ fn message(report: &Report, verdict: &Verdict, runner: &TestRunner) -> String {
             let _ = writeln!(out, "  no decision log: {error}");
         }
     }
-    let _ = write!(out, "  repeat: SOJOURN_SEED={} {}", report.seed(), runner.command);
+    let seed = if runner.reads_seed { format!("SOJOURN_SEED={} ", report.seed()) } else { String::new() };
+    let _ = write!(out, "  repeat: {seed}{}", runner.command);
     out
 }
 
@@ -99,5 +103,6 @@ fn command() -> String {
     let thread = std::thread::current();
     let test = thread.name().filter(|name| *name != "main").unwrap_or_default();
     let runner = if std::env::var_os("NEXTEST").is_some() { "cargo nextest run" } else { "cargo test" };
-    if test.is_empty() { runner.to_string() } else { format!("{runner} {test}") }
+    let exactly = if runner == "cargo test" { " -- --exact" } else { "" };
+    if test.is_empty() { runner.to_string() } else { format!("{runner} {test}{exactly}") }
 }

@@ -11,6 +11,12 @@ use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::Path;
 
+/// Name of the test that runs in this thread; `net` outside of tests.
+fn test_name() -> String {
+    let thread = std::thread::current();
+    thread.name().filter(|name| *name != "main").map_or_else(|| "net".to_string(), |name| name.replace("::", "-"))
+}
+
 /// One end of an endpoint flow of a net.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct End {
@@ -79,6 +85,8 @@ pub enum Event<'n> {
     Datagram {
         /// The end that it reaches.
         to: End,
+        /// Time of its arrival: [`Net::now`], which the bytes borrow.
+        at: Instant,
         /// Source address on the wire, behind any NAT.
         from: SocketAddr,
         /// The local address that it was sent to.
@@ -151,12 +159,12 @@ impl Net {
     pub fn of(scenario: Scenario, seed: u64) -> Self {
         let mut simulation = Simulation::new(&scenario, seed);
         simulation.record_decisions();
-        let name = scenario.name.clone();
+        let name = if scenario.name.is_empty() { test_name() } else { scenario.name.clone() };
         let (base, bytes) = (std::time::Instant::now(), Vec::new());
         Self { simulation, scenario, name, seed, base, bytes, has_log: true, capture: None }
     }
 
-    /// The same with a name for records and messages; by default that of the file, or of the scenario.
+    /// The same with a name for records and messages; by default that of the file, of the scenario, or of the test.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.to_string();
@@ -362,6 +370,7 @@ impl Net {
             EndEvent::Other(OtherEvent::Stop) => Event::Stop(end),
             EndEvent::Other(OtherEvent::TooBig { mtu, remote }) => Event::TooBig { to: end, mtu, remote },
             EndEvent::Datagram { from, local, ecn, tag } => {
+                let at = self.simulation.now();
                 let bytes = match self.simulation.received_bytes() {
                     Cow::Borrowed(bytes) => bytes,
                     Cow::Owned(damaged) => {
@@ -369,7 +378,7 @@ impl Net {
                         &self.bytes
                     }
                 };
-                Event::Datagram { to: end, from, local, ecn, tag, bytes }
+                Event::Datagram { to: end, at, from, local, ecn, tag, bytes }
             }
         })
     }

@@ -223,7 +223,7 @@ impl State {
             None => net.next()?,
         };
         match event {
-            Event::Datagram { to, from, local, ecn, tag, bytes } => {
+            Event::Datagram { to, from, local, ecn, tag, bytes, .. } => {
                 // Without a socket at its port it is lost, as in a host.
                 let Some(inbox) = self.sockets.get_mut(&(to, local.port())) else { return Ok(Vec::new()) };
                 inbox.datagrams.push_back(Incoming { bytes: bytes.to_vec(), from, local, ecn, tag });

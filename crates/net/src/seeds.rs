@@ -1,7 +1,7 @@
 //! Runs of a test with several seeds: every failure, and how the sides of its sentences are distributed.
 
 use crate::report::Verdict;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::RangeInclusive;
@@ -13,6 +13,8 @@ type Observed = (String, Vec<(u64, f64)>);
 thread_local! {
     /// By comparison.
     static OBSERVED: RefCell<BTreeMap<String, Observed>> = const { RefCell::new(BTreeMap::new()) };
+    /// Whether [`seeds`] is calling a test.
+    static IS_RUNNING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Notes the sides of a sentence that was judged.
@@ -23,6 +25,11 @@ pub(crate) fn observe(seed: u64, verdict: &Verdict) {
             entry.1.push((seed, *left));
         }
     });
+}
+
+/// Whether the test of this thread is called with seeds that the environment may choose.
+pub(crate) fn is_running() -> bool {
+    IS_RUNNING.get()
 }
 
 /// Calls `test` with every seed of `seeds`, whichever fail, and then panics if any did: with their number, the first
@@ -37,6 +44,7 @@ pub fn seeds(seeds: RangeInclusive<u64>, mut test: impl FnMut(u64)) {
     let chosen = chosen(seeds).unwrap_or_else(|text| panic!("{text}"));
     OBSERVED.with_borrow_mut(BTreeMap::clear);
     let mut failures: Vec<(u64, String)> = Vec::new();
+    IS_RUNNING.set(true);
     for seed in chosen.clone() {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| test(seed))) {
             let text = payload.downcast_ref::<String>().cloned();
@@ -44,6 +52,7 @@ pub fn seeds(seeds: RangeInclusive<u64>, mut test: impl FnMut(u64)) {
             failures.push((seed, text.unwrap_or_else(|| "panicked".to_string())));
         }
     }
+    IS_RUNNING.set(false);
     let Some((_, first)) = failures.first() else { return };
     let count = chosen.end() - chosen.start() + 1;
     let failed: Vec<String> = failures.iter().map(|(seed, _)| seed.to_string()).collect();
@@ -59,6 +68,14 @@ fn distribution() -> String {
             values.sort_by(|a, b| a.1.total_cmp(&b.1));
             let (Some(least), Some(most)) = (values.first(), values.last()) else { continue };
             let median = values[values.len() / 2];
+            if values.len() > 1 && least.1 == most.1 {
+                let _ = write!(
+                    out,
+                    "\n  {text}: the same with all {} seeds; a world draws with e.g. spread = \"1 s\" on its flows",
+                    values.len()
+                );
+                continue;
+            }
             let show = |(seed, value): (u64, f64)| format!("{value:.4} {unit} (seed {seed})");
             let _ =
                 write!(out, "\n  {text}: minimum {}, median {}, maximum {}", show(*least), show(median), show(*most));

@@ -27,12 +27,18 @@ fn all_seeds_that_fail_are_reported() {
         seeds(11..=16, |seed| {
             let report = run(seed);
             expect!(report, "p99(delay, call) < 30 ms");
+            let lossy = "duration = \"2 s\"\nlink = { rate = \"9 Mbit/s\", loss = \"7%\" }\n\
+                         flows = [{ kind = \"endpoint\", name = \"call\" }]";
+            let mut net = Net::parse(lossy, seed).expect("it is valid");
+            net.attach("call", Paced::new(731, Duration::from_micros(3_137)), Silent).expect("it is there");
+            expect!(net.run().expect("no fault"), "loss(call) < 50 %");
             assert!(seed % 3 != 0, "seed {seed} is divisible");
         });
     });
     let text = failed.expect_err("two seeds fail").downcast::<String>().expect("a text");
     assert!(text.starts_with("2 of 6 seeds failed: 12, 15\nseed 12 is divisible"), "{text}");
-    assert!(text.contains("p99(delay, call) < 30 ms: minimum "), "{text}");
+    assert!(text.contains("p99(delay, call) < 30 ms: the same with all 6 seeds; "), "{text}");
+    assert!(text.contains("loss(call) < 50 %: minimum "), "{text}");
 }
 
 #[test]

@@ -419,7 +419,7 @@ impl Known<'_> {
                 let remote = self.addresses.tuple(py, remote)?;
                 Ok(PyEvent { mtu: Some(mtu), remote: Some(remote), ..self.plain(py, "too_big", to)? })
             }
-            Event::Datagram { to, from, local, ecn, tag, bytes } => {
+            Event::Datagram { to, from, local, ecn, tag, bytes, .. } => {
                 let (remote, local) = (self.addresses.tuple(py, from)?, self.addresses.tuple(py, local)?);
                 let tag = match tag {
                     0 => None,

@@ -163,12 +163,13 @@ fn runner(py: Python<'_>) -> PyResult<TestRunner> {
     if let Some(test) = std::env::var("PYTEST_CURRENT_TEST").ok().filter(|test| !test.is_empty()) {
         let test = test.rsplit_once(" (").map_or(test.as_str(), |(test, _)| test);
         let command = format!("python -m pytest {}", quote(test)?);
-        return Ok(TestRunner { command, folder: PathBuf::from(".pytest_cache/sojourn-net") });
+        return Ok(TestRunner { command, reads_seed: true, folder: PathBuf::from(".pytest_cache/sojourn-net") });
     }
     let words: Vec<String> = py.import("sys")?.getattr("orig_argv")?.extract()?;
     let words = words.iter().skip(1).map(|word| quote(word)).collect::<PyResult<Vec<_>>>()?;
     let command = format!("python {}", words.join(" "));
-    Ok(TestRunner { command: command.trim_end().to_string(), folder: std::env::temp_dir().join("sojourn-net") })
+    let (command, folder) = (command.trim_end().to_string(), std::env::temp_dir().join("sojourn-net"));
+    Ok(TestRunner { command, reads_seed: false, folder })
 }
 
 fn parsed<'py>(py: Python<'py>, json: &str) -> PyResult<Bound<'py, PyAny>> {

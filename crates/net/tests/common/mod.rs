@@ -26,7 +26,7 @@ impl Owned {
             Event::Room(end) => Self::Other(end, OtherEvent::Room),
             Event::Stop(end) => Self::Other(end, OtherEvent::Stop),
             Event::TooBig { to, mtu, remote } => Self::Other(to, OtherEvent::TooBig { mtu, remote }),
-            Event::Datagram { to, from, local, ecn, tag, bytes } => {
+            Event::Datagram { to, from, local, ecn, tag, bytes, .. } => {
                 Self::Datagram(to, from, local, ecn, tag, bytes.to_vec())
             }
             Event::End => Self::End,
