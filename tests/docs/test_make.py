@@ -49,7 +49,15 @@ def test_readme_names_targets_that_exist() -> None:
 
 def test_check_is_lint_and_the_readmes_test_command() -> None:
     plan = make("--dry-run", "--always-make", "check").stdout
-    for command in ("fmt --all --check", "clippy", "ruff check", "ruff format --check", "mypy", "commits.py"):
+    for command in (
+        "fmt --all --check",
+        "clippy --workspace",
+        "clippy --package sojourn-net",
+        "ruff check",
+        "ruff format --check",
+        "mypy",
+        "commits.py",
+    ):
         assert plan.count(command) == 1, command
     tests = make("--dry-run", "--always-make", "test").stdout
     for command in ("cargo test --workspace", "-m pytest tests/python tests/docs"):
