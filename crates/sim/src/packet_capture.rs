@@ -10,7 +10,7 @@ use crate::packet::{Handle, Packets};
 use crate::payload::{Payload, Place};
 use crate::queue_event::QueueEvent;
 use crate::scenario::Scenario;
-use sojourn_aqm::headers::{self, TCP, UDP};
+use sojourn_aqm::headers::{self, TCP, UDP, fold, sum};
 use sojourn_aqm::{DropReason, Meta};
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -111,16 +111,16 @@ impl PacketCapture {
         let (from, to, length) = (payload.from, payload.to, UDP_BYTES + size);
         let head = IpHeader { from, to, protocol: UDP, class: class_of(meta), identification: number as u16, length };
         self.data.clear();
-        let mut sum = head.write(&mut self.data);
+        let mut total = head.write(&mut self.data);
         let at = self.data.len();
         for word in [from.port(), to.port(), length as u16, 0] {
             self.data.extend(word.to_be_bytes());
         }
         let bytes = payload.bytes.get(offset as usize..).unwrap_or_default();
         self.data.extend(bytes.iter().take(size as usize));
-        sum += sum_of(&self.data[at..]);
+        total += sum(&self.data[at..]);
         // A checksum of zero means none (RFC 768).
-        let checksum = match checksum(sum) {
+        let checksum = match !fold(total) {
             0 => 0xffff,
             checksum => checksum,
         };
@@ -153,7 +153,7 @@ impl IpHeader {
     /// Appends the header; returns the sum of the pseudo-header of the transport.
     fn write(self, out: &mut Vec<u8>) -> u64 {
         let Self { from, to, protocol, class, identification, length } = self;
-        let sum = match (from, to) {
+        let addresses = match (from, to) {
             (SocketAddr::V4(from), SocketAddr::V4(to)) => {
                 let at = out.len();
                 // The length of a super-packet may be above what the field holds: 0, as with segmentation offload.
@@ -164,9 +164,9 @@ impl IpHeader {
                 }
                 out.extend(from.ip().octets());
                 out.extend(to.ip().octets());
-                let checksum = checksum(sum_of(&out[at..]));
+                let checksum = !fold(sum(&out[at..]));
                 out[at + 10..at + 12].copy_from_slice(&checksum.to_be_bytes());
-                sum_of(&out[at + 12..])
+                sum(&out[at + 12..])
             }
             (from, to) => {
                 let octets = |address: SocketAddr| match address {
@@ -179,10 +179,10 @@ impl IpHeader {
                 let at = out.len();
                 out.extend(octets(from));
                 out.extend(octets(to));
-                sum_of(&out[at..])
+                sum(&out[at..])
             }
         };
-        sum + u64::from(protocol) + u64::from(length)
+        addresses + u64::from(protocol) + u64::from(length)
     }
 }
 
@@ -207,18 +207,6 @@ fn sojourn(event: QueueEvent<'_>) -> String {
 /// The byte of DSCP and ECN field.
 fn class_of(meta: &Meta) -> u8 {
     (meta.dscp << 2) | meta.ecn as u8
-}
-
-/// Sum of 16-bit words (RFC 1071), an odd last byte padded with zero.
-fn sum_of(data: &[u8]) -> u64 {
-    data.chunks(2).map(|pair| (u64::from(pair[0]) << 8) | pair.get(1).map_or(0, |&low| u64::from(low))).sum()
-}
-
-fn checksum(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
 }
 
 /// Bytes after which the buffer is written.

@@ -2,7 +2,8 @@
 
 use super::{SackBlocks, TcpView};
 use crate::headers::{
-    IP4_BYTES, IpHeader, OPTIONS_PADDING, SACK, TCP, TCP_BYTES, TIMESTAMPS, TcpHeader, TcpOptions, sack_blocks, u32_at,
+    IP4_BYTES, IpHeader, OPTIONS_PADDING, SACK, TCP, TCP_BYTES, TIMESTAMPS, TcpHeader, TcpOptions, fold, sack_blocks,
+    sum, u32_at,
 };
 use crate::packet::Meta;
 
@@ -59,9 +60,8 @@ impl TcpView {
         ip[6] = 0x40; // don't fragment
         ip[12..16].copy_from_slice(&meta.hosts.0.to_be_bytes());
         ip[16..20].copy_from_slice(&meta.hosts.1.to_be_bytes());
-        let sum = ip.chunks_exact(2).map(|pair| u32::from(pair[0]) << 8 | u32::from(pair[1])).sum::<u32>();
-        let sum = (sum & 0xffff) + (sum >> 16);
-        ip[10..12].copy_from_slice(&(!((sum & 0xffff) + (sum >> 16)) as u16).to_be_bytes());
+        let checksum = !fold(sum(ip));
+        ip[10..12].copy_from_slice(&checksum.to_be_bytes());
         tcp[..2].copy_from_slice(&(FIRST_PORT + (meta.flow % u32::from(FIRST_PORT)) as u16).to_be_bytes());
         tcp[2..4].copy_from_slice(&(SERVER_PORT + u16::from(self.space)).to_be_bytes());
         tcp[4..8].copy_from_slice(&self.seq.to_be_bytes());

@@ -4,7 +4,7 @@
 
 use sojourn_aqm::Ecn;
 use sojourn_aqm::headers::{IP6_BYTES, IpHeader, TCP_BYTES, TcpHeader, UDP_BYTES, field, ports_at, u16_at, u32_at};
-pub use sojourn_aqm::headers::{TCP, UDP};
+pub use sojourn_aqm::headers::{TCP, UDP, fold, sum};
 
 /// Bytes of the virtio header in front of a frame.
 pub const VNET: usize = 10;
@@ -252,20 +252,6 @@ fn adjust(field: &mut [u8; 2], old: u16, new: u16) {
     let sum = u16::from_be_bytes(*field);
     let sum = !fold(u64::from(!sum) + u64::from(!old) + u64::from(new));
     *field = sum.to_be_bytes();
-}
-
-/// Sum of 16-bit words; an odd last byte is the upper half of a word.
-pub fn sum(bytes: &[u8]) -> u64 {
-    let halves = bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u64::from(low)));
-    halves.sum()
-}
-
-/// Folds a sum to 16 bits in ones' complement arithmetic.
-pub fn fold(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 /// One step of a hash: the finaliser of splitmix64.
