@@ -3,13 +3,12 @@
 
 mod common;
 
-use common::{HERE, assert_values_in_c};
+use common::{assert_values_in_c, constants, header_text};
 use sojourn_library::control::abi::{self, ControlLibrary, Host, NEEDS};
 use sojourn_tcp::CaState;
 use sojourn_tcp::cc::Window;
 use sojourn_tcp::cc::foreign::{AckView, CallKind, CongestionCause, FlightView, LossView, SampleView, SsthreshCause};
 use std::mem::offset_of;
-use std::path::Path;
 
 /// C expressions for sizes and offsets, and their values in Rust.
 fn layout() -> Vec<(String, i64)> {
@@ -79,11 +78,6 @@ fn numbers() -> Vec<(String, i64)> {
     fixed.into_iter().chain(needs).chain([("UNPACED".to_string(), FlightView::UNPACED as i64)]).collect()
 }
 
-fn header() -> String {
-    let path = Path::new(HERE).join("include/sojourn_cc.h");
-    std::fs::read_to_string(path).expect("the header is there")
-}
-
 #[test]
 fn sizes_offsets_and_numbers_are_those_of_the_compiled_header() {
     let numbers = numbers().into_iter().map(|(name, value)| (format!("SOJOURN_CC_{name}"), value));
@@ -94,16 +88,15 @@ fn sizes_offsets_and_numbers_are_those_of_the_compiled_header() {
 #[test]
 fn every_constant_of_the_header_is_compared() {
     let compared = numbers();
-    let header = header();
-    let words = header.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
-    for name in words.filter_map(|word| word.strip_prefix("SOJOURN_CC_")).filter(|&name| name != "H") {
+    let header = header_text("sojourn_cc.h");
+    for name in constants(&header, "SOJOURN_CC_").filter(|&name| name != "H") {
         assert!(compared.iter().any(|(known, _)| known == name), "SOJOURN_CC_{name} is not compared");
     }
 }
 
 #[test]
 fn every_call_has_a_function_of_its_name() {
-    let header = header();
+    let header = header_text("sojourn_cc.h");
     for kind in CallKind::ALL {
         assert!(header.contains(&format!("(*{})(void *state", kind.name())), "{} is in no struct", kind.name());
     }

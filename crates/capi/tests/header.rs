@@ -3,7 +3,9 @@
 
 mod common;
 
-use common::{HERE, assert_values_in_c, command, compile, succeeds};
+use common::{
+    HERE, assert_values_in_c, command, compile, constants, fields_in_structs, header_text, succeeds, without_comments,
+};
 use sojourn_library::abi::{self, Discipline, Host, Packet};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -11,14 +13,7 @@ use std::mem::offset_of;
 use std::path::Path;
 
 fn header() -> String {
-    let path = Path::new(HERE).join("include/sojourn_aqm.h");
-    without_comments(&std::fs::read_to_string(path).expect("the header is there"))
-}
-
-fn without_comments(text: &str) -> String {
-    let mut parts = text.split("/*");
-    let first = parts.next().unwrap_or("").to_string();
-    parts.fold(first, |code, part| code + part.split_once("*/").expect("comments end").1)
+    without_comments(&header_text("sojourn_aqm.h"))
 }
 
 /// C expressions for sizes and offsets, and their values in Rust.
@@ -86,20 +81,12 @@ fn sizes_offsets_and_numbers_are_those_of_the_compiled_header() {
 #[test]
 fn every_number_and_field_of_the_header_is_compared() {
     let header = header();
-    let declared: Vec<&str> = header
-        .split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'))
-        .filter_map(|word| word.strip_prefix("SOJOURN_"))
-        .filter(|&name| name != "AQM_H")
-        .collect();
     let compared = numbers();
-    for name in declared {
+    for name in constants(&header, "SOJOURN_").filter(|&name| name != "AQM_H") {
         assert!(compared.contains_key(name), "SOJOURN_{name} is not compared");
     }
     let fields = facts().iter().filter(|(name, _)| name.starts_with("offsetof")).count();
-    let structs = header.split("typedef struct ").filter_map(|part| part.split_once("{\n")?.1.split_once("\n}"));
-    let in_header: usize =
-        structs.map(|(body, _)| body.lines().filter(|line| line.trim_end().ends_with(';')).count()).sum();
-    assert_eq!(in_header, fields);
+    assert_eq!(fields_in_structs(&header), fields);
 }
 
 /// Functions declared in the header: name, and the Rust types of arguments and result.

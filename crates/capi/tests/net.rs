@@ -5,16 +5,15 @@ mod common;
 #[path = "../../net/tests/common/mod.rs"]
 mod drives;
 
-use common::{HERE, assert_values_in_c, command, compile, succeeds, valgrind};
+use common::{
+    HERE, assert_values_in_c, command, compile, constants, fields_in_structs, header_text, succeeds, valgrind,
+    without_comments,
+};
 use drives::{Echo, Paced, Programs, pulled};
 use sojourn_capi::net::{self, DatagramView, EventView, Kind};
 use sojourn_net::{Duration, Net};
 use std::mem::offset_of;
 use std::path::Path;
-
-fn header() -> String {
-    std::fs::read_to_string(Path::new(HERE).join("include/sojourn_net.h")).expect("the header is there")
-}
 
 /// C expressions for sizes and offsets, and their values in Rust.
 fn layout() -> Vec<(String, i64)> {
@@ -72,18 +71,13 @@ fn sizes_offsets_and_numbers_are_those_of_the_compiled_header() {
 
 #[test]
 fn every_number_field_and_function_of_the_header_is_compared() {
-    let header = header();
+    let header = header_text("sojourn_net.h");
     let compared = numbers();
-    let words = header.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
-    for name in words.filter_map(|word| word.strip_prefix("SOJOURN_NET_")).filter(|&name| name != "H") {
+    for name in constants(&header, "SOJOURN_NET_").filter(|&name| name != "H") {
         assert!(compared.iter().any(|&(known, _)| known == name), "SOJOURN_NET_{name} is not compared");
     }
     let fields = layout().iter().filter(|(name, _)| name.starts_with("offsetof")).count();
-    let structs = header.split("typedef struct ").filter_map(|part| part.split_once("{\n")?.1.split_once("\n}"));
-    let in_header: usize = structs.map(|(body, _)| body.lines().filter(|line| line.contains(';')).count()).sum();
-    // A comment of the events has a semicolon in each struct that it explains.
-    let in_comments = header.lines().filter(|line| line.starts_with("    ") && line.matches(';').count() > 1).count();
-    assert!(in_header >= fields && in_header <= fields + in_comments, "{in_header} {fields} {in_comments}");
+    assert_eq!(fields_in_structs(&without_comments(&header)), fields);
     let source = include_str!("../src/net.rs");
     for (name, _) in header.split("sojourn_net_").skip(1).filter_map(|part| part.split_once('(')) {
         if name.chars().all(|c| c.is_ascii_lowercase() || c == '_') {

@@ -14,6 +14,29 @@ pub fn libraries() -> PathBuf {
     env::current_exe().expect("the test runs").parent().expect("it lies in a folder").to_path_buf()
 }
 
+/// Text of one of the headers.
+pub fn header_text(file: &str) -> String {
+    std::fs::read_to_string(Path::new(HERE).join("include").join(file)).expect("the header is there")
+}
+
+pub fn without_comments(text: &str) -> String {
+    let mut parts = text.split("/*");
+    let first = parts.next().unwrap_or("").to_string();
+    parts.fold(first, |code, part| code + part.split_once("*/").expect("comments end").1)
+}
+
+/// Names that begin with `prefix`, without it.
+pub fn constants<'h>(header: &'h str, prefix: &'h str) -> impl Iterator<Item = &'h str> {
+    let words = header.split(|c: char| !(c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_'));
+    words.filter_map(move |word| word.strip_prefix(prefix))
+}
+
+/// Number of fields in the structs of a header without comments.
+pub fn fields_in_structs(header: &str) -> usize {
+    let structs = header.split("typedef struct ").filter_map(|part| part.split_once("{\n")?.1.split_once("\n}"));
+    structs.map(|(body, _)| body.lines().filter(|line| line.trim_end().ends_with(';')).count()).sum()
+}
+
 /// Compiles `source` as C99, without warnings, into `folder`, and links it with this build's shared library.
 pub fn compile(folder: &Path, source: &Path) -> PathBuf {
     let program = folder.join(source.file_stem().expect("a source has a name"));
