@@ -59,7 +59,7 @@ enum {
     SOJOURN_NET_END = 0,      /* the run has ended; after `advance`, the net's clock is at the time given */
     SOJOURN_NET_BEGIN = 1,    /* the flow of the end starts */
     SOJOURN_NET_WAKE = 2,     /* the end's deadline has passed, and is cleared; one that was moved later may still wake
-                               * the end at its former time, and then stands */
+                               * the end at its former time, and then remains */
     SOJOURN_NET_ROOM = 3,     /* the end's host accepts datagrams again */
     SOJOURN_NET_STOP = 4,     /* the group's `stop`: the application has no more data */
     SOJOURN_NET_DATAGRAM = 5, /* a datagram arrives */
@@ -155,7 +155,7 @@ int sojourn_net_finish(sojourn_net *net, const char *folder);
  * `length` bytes with the final zero. `why` may be null if `length` is 0. */
 int sojourn_net_expect(sojourn_net *net, const char *sentence, char *why, size_t length);
 
-/* Ends the run here, and writes the hash of all its datagrams (when, by which end, from where to where, size, ECN field,
+/* Ends the run here, and writes the hash of all its datagrams (time, end, addresses, size, ECN field,
  * tag), and that of every verdict and departure of its queues. Either may be null. */
 int sojourn_net_hashes(sojourn_net *net, uint64_t *decisions, uint64_t *fingerprint);
 

@@ -1,8 +1,8 @@
 //! A single-threaded executor whose time is that of a net, for stacks and tests written with `async`.
 //!
 //! Woken tasks are polled in the order of waking until none is ready; then the clock moves to the next event of the net
-//! or the next timer, whichever is earlier, events first. Timers of one instant fire in the order in which they were
-//! registered. Nothing depends on threads, real time or addresses of memory, so equal programs make equal decisions.
+//! or the next timer, whichever is earlier, events first. Timers of one instant fire in the order of their
+//! registration. Nothing depends on threads, real time or addresses of memory, so equal programs make equal decisions.
 
 mod socket;
 

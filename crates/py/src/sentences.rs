@@ -108,7 +108,7 @@ impl PySentence {
         self.0.needs_histogram()
     }
 
-    /// Margin by which it is true for a run of each queue manager; positive if it is.
+    /// Margin of its truth for a run of each queue manager; positive if it is.
     fn margin(&self, runs: Vec<PyRef<'_, PyEvidence>>) -> f64 {
         self.0.margin(&evidence(&runs))
     }

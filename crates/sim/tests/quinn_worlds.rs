@@ -1,5 +1,5 @@
-//! Worlds in which quinn runs at both ends of flows, with the fingerprints that its first adapter had there. Only with
-//! the feature `quinn`.
+//! Worlds with quinn at both ends of flows, and the fingerprints of its first adapter there. Only with the feature
+//! `quinn`.
 #![cfg(feature = "quinn")]
 
 mod common;

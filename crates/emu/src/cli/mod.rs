@@ -57,7 +57,7 @@ impl Log {
         Self { folder, is_temporary: false }
     }
 
-    /// A new folder that nobody else can read.
+    /// A new folder that only its owner can read.
     fn temporary() -> Result<Self, Error> {
         let (parent, process) = (std::env::temp_dir(), std::process::id());
         for number in 0..MAX_FOLDERS {
@@ -71,7 +71,7 @@ impl Log {
         Err(Error::Machine(format!("{}: is full of old logs; give --log", parent.display())))
     }
 
-    /// Removes the folder if nobody else will.
+    /// Removes the folder if no other process does.
     fn discard(self) {
         if self.is_temporary {
             // A folder that is left over does no harm.

@@ -11,7 +11,7 @@ use sojourn_aqm::registry::REGISTERED;
 
 /// A run as sentences see it, of any engine: as JSON, so that records of earlier runs serve as well.
 ///
-/// What a run lacks is not a number.
+/// A number that a run lacks is NaN.
 #[derive(Clone, Debug)]
 pub struct Evidence {
     scenario: Value,

@@ -394,7 +394,7 @@ impl Reader<'_> {
         })
     }
 
-    /// The group, of which no part is named.
+    /// The group itself, without a part.
     fn whole_group(&self) -> Result<&GroupRef, Error> {
         let group = self.group()?;
         if group.path.is_empty() {

@@ -85,7 +85,7 @@ impl Sentence {
         &self.comparisons
     }
 
-    /// Margin by which it is true for `runs`, one per queue manager in their order: positive if it is.
+    /// Margin of its truth for `runs`, one per queue manager in their order: positive if it is.
     pub fn margin(&self, runs: &[impl Borrow<Evidence>]) -> f64 {
         self.truth.margin(&self.comparisons, runs)
     }
