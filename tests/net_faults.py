@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 REPO = Path(__file__).parents[1]
-FLOW = "crates/sim/src/traffic/endpoint.rs"
+FLOW = "crates/sim/src/traffic/endpoint/mod.rs"
+SENDING = "crates/sim/src/traffic/endpoint/sending.rs"
 HOSTS = "crates/sim/src/hosts.rs"
 
 
@@ -34,7 +35,7 @@ class Fault:
 FAULTS = (
     Fault(
         "a GSO train is one packet",
-        FLOW,
+        SENDING,
         "if self.gso && passes",
         "if passes",
         "sojourn-net",
@@ -50,7 +51,7 @@ FAULTS = (
     ),
     Fault(
         "sizes have no IP header",
-        FLOW,
+        SENDING,
         "const UDP_IPV4: u32 = 28;",
         "const UDP_IPV4: u32 = 8;",
         "sojourn-net",
@@ -91,8 +92,8 @@ FAULTS = (
     Fault(
         "the far side runs ahead",
         "crates/sim/src/network/lookahead.rs",
-        "self.hosts.is_some() || self.ns2_order",
-        "self.ns2_order",
+        "if self.hosts.is_some()\n            || self.ns2_order",
+        "if self.ns2_order",
         "sojourn-sim",
         "programs_act_in_order_of_time",
     ),

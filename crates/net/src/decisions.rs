@@ -78,13 +78,14 @@ pub(crate) fn write(report: &Report) -> String {
 
 /// Name of a tag of the group that an end belongs to.
 fn tag_name<'a>(scenario: &'a Scenario, end: &str, tag: u8) -> Option<&'a str> {
-    let group = end.split('.').next()?;
+    let index = usize::from(tag).checked_sub(1)?;
+    let group = group_of(end);
     let of_group = |traffic: &'a Traffic| match traffic {
         Traffic::Endpoint(spec) if spec.name == group => spec.tags.as_deref(),
         _ => None,
     };
     let tags = scenario.flows.iter().find_map(|flow| of_group(&flow.traffic))?;
-    tags.get(usize::from(tag).checked_sub(1)?).map(String::as_str)
+    tags.get(index).map(String::as_str)
 }
 
 impl DecisionLog {

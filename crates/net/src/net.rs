@@ -4,9 +4,9 @@ use crate::error::Error;
 use crate::files::UnfinishedFile;
 use crate::report::Report;
 use sojourn_aqm::{Ecn, Instant};
+use sojourn_sim::Simulation;
 use sojourn_sim::endpoint::{EndEvent, EndId, Endpoint, OtherEvent, Side, Standing, Transmit};
 use sojourn_sim::scenario::{EndpointSpec, Scenario, Traffic};
-use sojourn_sim::{Decision, Simulation};
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -436,7 +436,7 @@ impl Net {
         let names: Vec<(EndId, String)> = self.ends().map(|end| (end.id, self.name_of(end))).collect();
         let Self { mut simulation, scenario, name, seed, capture, .. } = self;
         let (hash, count) = simulation.decisions_hash();
-        let decisions: Vec<Decision> = simulation.decisions().to_vec();
+        let decisions = simulation.take_decisions();
         if let Some(capture) = capture {
             capture.complete(simulation.end_capture())?;
         }

@@ -514,3 +514,19 @@ fn a_full_host_blocks_and_has_room_later() {
     let goodput = report.summary().groups[0].payload.goodput_bps / 1e6;
     assert!(rooms > 1_000 && (4.1..4.2).contains(&goodput), "{rooms}, {goodput} Mbit/s");
 }
+
+#[test]
+fn damage_of_a_datagram_without_a_host_stays_with_it() {
+    // The reverse link flips a bit of every packet; the forward one of none.
+    let keys = "damage = \"deliver\"\nevents = [{ at = \"0.5 s\", rebind = \"address\" }]";
+    let world = call(keys, "", "[reverse]\nrate = \"7.3 Mbit/s\"\naqm = { name = \"netem\", corrupt = 100.0 }\n");
+    let mut net = net(&world, 3);
+    let (source, sink) = net.pair("call").expect("it is there");
+    let (own, peer) = (net.address(source), net.address(sink));
+    assert!(arrivals(&mut net, 600_000_000).is_empty());
+    net.send(sink, &Datagram::to(own, &[0; 55])).expect("it can be sent");
+    assert!(arrivals(&mut net, 1_000_000_000).is_empty(), "the address is dead");
+    net.send(source, &Datagram::to(peer, &[0; 66])).expect("it can be sent");
+    let seen = arrivals(&mut net, 2_000_000_000);
+    assert_eq!((seen.len(), &seen[0].3), (1, &vec![0; 66]));
+}

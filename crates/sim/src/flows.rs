@@ -117,6 +117,8 @@ pub type ControlFactory<'a> = dyn Fn(u32, u32) -> Option<AnyCc> + 'a;
 /// Properties shared by all flows of a group.
 struct Group {
     spec: FlowSpec,
+    /// Slot of its first flow; the others follow. A group that opens connections has none.
+    first_slot: Option<u32>,
     forward: bool,
     is_bulk: bool,
 }
@@ -149,6 +151,7 @@ impl Flows {
     ) -> Self {
         let group = |spec: &FlowSpec| Group {
             spec: spec.clone(),
+            first_slot: None,
             forward: spec.direction == Direction::Forward,
             is_bulk: spec.is_bulk(scenario.duration),
         };
@@ -170,6 +173,7 @@ impl Flows {
                 TrafficSource::Opener(opener) => flows.openers.push(*opener),
                 TrafficSource::Flow(flow) => {
                     let slot = network.add_slot((group, member), spec);
+                    flows.groups[group as usize].first_slot.get_or_insert(slot);
                     network.ledger.groups[group as usize].lasting += 1;
                     flows.slots.push(FlowSlot::new(flow));
                     flows.start_flow(slot, network);
@@ -316,22 +320,16 @@ impl Flows {
     }
 
     /// Slot of member `index` of a group, if it is a pair of ends.
-    pub fn endpoint_slot<P: Probe, T: Topology>(
-        &self,
-        (group, index): (u32, u32),
-        network: &Network<P, T>,
-    ) -> Option<u32> {
-        let mut slots = (0..self.fixed).filter(|&slot| network.current_flow(slot).1 == group);
-        let slot = slots.nth(index as usize)?;
-        matches!(self.slots[slot as usize].flow, AnyFlow::Endpoint(_)).then_some(slot)
+    pub fn endpoint_slot(&self, (group, index): (u32, u32)) -> Option<u32> {
+        let Group { spec, first_slot, .. } = self.groups.get(group as usize)?;
+        let slot = first_slot.filter(|_| index < spec.count)? + index;
+        matches!(self.slots.get(slot as usize)?.flow, AnyFlow::Endpoint(_)).then_some(slot)
     }
 
     /// Group of an end, and its number there.
     pub fn member<P: Probe, T: Topology>(&self, end: EndId, network: &Network<P, T>) -> (u32, u32) {
-        let group = |slot: u32| network.current_flow(slot).1;
-        let own = group(end.slot);
-        let before = (0..end.slot).rev().take_while(|&slot| group(slot) == own).count();
-        (own, before as u32)
+        let (_, group) = network.current_flow(end.slot);
+        (group, end.slot - self.groups[group as usize].first_slot.unwrap_or(end.slot))
     }
 
     /// The flow that an end belongs to.
@@ -361,8 +359,8 @@ impl Flows {
 
     /// Counts the datagrams of endpoints that have been lost.
     pub fn collect_lost<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
-        for LostDatagrams { group, from_source, tag, count } in network.packets.payloads.take_lost() {
-            network.ledger.endpoint(now, group).sent_by(Side::of(from_source), tag).lost += count;
+        for LostDatagrams { group, side, tag, count } in network.packets.payloads.take_lost() {
+            network.ledger.endpoint(now, group).sent_by(side, tag).lost += count;
         }
     }
 

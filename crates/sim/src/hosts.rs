@@ -228,12 +228,6 @@ impl Hosts {
         self.pair_mut(slot).last = Some((tuple, flow));
         flow
     }
-
-    /// Queues an event for the program of an end that no program is attached to.
-    pub fn post(&mut self, end: EndId, event: EndEvent, payload: Option<(Place, u32)>) {
-        let is_damaged = std::mem::take(&mut self.damage);
-        self.events.push_back(PendingEvent { end, event, payload, is_damaged });
-    }
 }
 
 /// A port moved by the shift of a NAT; port 0 means none and is left out.

@@ -3,6 +3,7 @@
 //! A packet's header has the index of its payload and the offset of its first byte in `seq` ([`Place`]). Links may
 //! duplicate, cut, merge and drop packets: a payload is freed with the last packet that carries any part of it.
 
+use crate::endpoint::Side;
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
 use std::net::SocketAddr;
@@ -21,9 +22,9 @@ pub(crate) struct Payload {
     pub tag: u8,
     /// Number of its first datagram among those of its end.
     pub number: u64,
-    /// Group of the flow, and whether the source sent it.
+    /// Group of the flow, and the end that sent it.
     pub group: u32,
-    pub from_source: bool,
+    pub side: Side,
     /// Bytes of each datagram but the last, and number of datagrams.
     pub segment: u32,
     pub datagrams: u32,
@@ -73,7 +74,7 @@ pub(crate) struct PayloadPacket {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LostDatagrams {
     pub group: u32,
-    pub from_source: bool,
+    pub side: Side,
     pub tag: u8,
     pub count: u64,
 }
@@ -93,13 +94,12 @@ impl Payload {
         if self.datagrams == 1 { 0 } else { offset / self.segment }
     }
 
-    /// Notes that `count` datagrams from `offset` on have arrived. Returns how many of them are new.
-    pub fn arrive(&mut self, offset: u32, count: u32) -> u32 {
-        let first = self.datagram_at(offset);
-        let mask = (first..(first + count).min(MAX_SEGMENTS)).fold(0, |mask, datagram| mask | (1_u64 << datagram));
-        let new = (mask & !self.arrived).count_ones();
-        self.arrived |= mask;
-        new
+    /// Notes that the datagram at `offset` has arrived. Returns whether it is new.
+    pub fn arrive(&mut self, offset: u32) -> bool {
+        let bit = 1 << self.datagram_at(offset);
+        let is_new = self.arrived & bit == 0;
+        self.arrived |= bit;
+        is_new
     }
 }
 
@@ -144,12 +144,11 @@ impl Payloads {
         }
         let count = u64::from(entry.datagrams - entry.arrived.count_ones());
         if count > 0 {
-            let Payload { group, from_source, tag, .. } = *entry;
-            let same =
-                |lost: &&mut LostDatagrams| (lost.group, lost.from_source, lost.tag) == (group, from_source, tag);
+            let Payload { group, side, tag, .. } = *entry;
+            let same = |lost: &&mut LostDatagrams| (lost.group, lost.side, lost.tag) == (group, side, tag);
             match self.lost.iter_mut().find(same) {
                 Some(lost) => lost.count += count,
-                None => self.lost.push(LostDatagrams { group, from_source, tag, count }),
+                None => self.lost.push(LostDatagrams { group, side, tag, count }),
             }
         }
         self.free.push(index);

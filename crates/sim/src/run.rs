@@ -175,24 +175,12 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         while T::HOLDS && !self.network.awaiting_verdict.is_empty() {
             self.network.admit_held(self.now);
         }
-        self.begin_step(events, last);
-        self.run_lookahead();
-        let finished = self.handle_events(last);
-        self.end_step(events);
-        finished
-    }
-
-    /// Begins a step of at most `events` events up to `last`.
-    #[inline(always)]
-    fn begin_step(&mut self, events: u64, last: Instant) {
         self.last = last;
+        self.run_lookahead();
         self.network.left = events;
-    }
-
-    /// Counts the events of a step.
-    #[inline(always)]
-    fn end_step(&mut self, events: u64) {
+        let finished = self.handle_events(last);
         self.events += events - self.network.left - std::mem::take(&mut self.network.unused);
+        finished
     }
 
     /// Processes events that are due up to `last` until the step's limit is used up, which an endpoint's event does at
@@ -227,12 +215,14 @@ impl<P: Recorder, T: Topology> Run<P, T> {
 
     /// Lets the far side of a dumbbell run ahead, up to the next instant at which the run's state is read.
     fn run_lookahead(&mut self) {
+        if !self.network.ahead.is_enabled() {
+            return;
+        }
         let due = |i| self.network.events.at(self.network.layout.slot(Component::Sampler(i)));
         let next_sample = (0..=Samplers::COUNT).map(due).min().expect("there are samplers");
-        if self.network.set_lookahead(next_sample, self.last) {
-            if let Some((at, handle)) = self.network.next_ahead() {
-                self.run_ahead(at, handle);
-            }
+        self.network.set_lookahead(next_sample, self.last);
+        if let Some((at, handle)) = self.network.next_ahead() {
+            self.run_ahead(at, handle);
         }
     }
 

@@ -242,7 +242,7 @@ impl Simulation {
 
     /// The ends of member `index` of flow group `group`, source and sink, if the group is one of endpoints.
     pub fn ends(&self, group: u32, index: u32) -> Option<[EndId; 2]> {
-        let slot = with!(&self.0, run => run.flows.endpoint_slot((group, index), &run.network))?;
+        let slot = with!(&self.0, run => run.flows.endpoint_slot((group, index)))?;
         Some(Side::BOTH.map(|side| EndId { slot, side }))
     }
 
@@ -262,7 +262,7 @@ impl Simulation {
     }
 
     /// Runs until an event of an end that has no program, or up to and including `until`; none if none is left until
-    /// then, or if a program has failed ([`Simulation::fault`]). What the caller does until the next call happens at
+    /// then, or if a program has failed ([`Simulation::fault`]). Acts of the caller until the next call happen at
     /// [`Simulation::now`].
     pub fn next_event(&mut self, until: Instant) -> Option<(EndId, EndEvent)> {
         with!(&mut self.0, run => run.next_event(until)).map(|pending| (pending.end, pending.event))
@@ -308,7 +308,7 @@ impl Simulation {
         with!(&mut self.0, run => run.completed(end, begun, bytes));
     }
 
-    /// Records every datagram that endpoints send from now on ([`Simulation::decisions`]).
+    /// Records every datagram that endpoints send from now on ([`Simulation::take_decisions`]).
     pub fn record_decisions(&mut self) {
         with!(&mut self.0, run => run.record_decisions());
     }
@@ -318,9 +318,9 @@ impl Simulation {
         with!(&mut self.0, run => run.forget_decisions());
     }
 
-    /// The datagrams that endpoints have sent, if they are recorded; otherwise none.
-    pub fn decisions(&self) -> &[Decision] {
-        with!(&self.0, run => run.hosts().and_then(|hosts| hosts.decisions.log.as_deref()).unwrap_or_default())
+    /// Takes the datagrams that endpoints have sent since the last call, if they are recorded; otherwise none.
+    pub fn take_decisions(&mut self) -> Vec<Decision> {
+        with!(&mut self.0, run => run.take_decisions())
     }
 
     /// Hash of all datagrams that endpoints have sent, and their number.

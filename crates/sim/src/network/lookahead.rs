@@ -35,6 +35,11 @@ impl Lookahead {
     /// No lookahead.
     pub const NONE: Self = Self { enabled: false, horizon: Instant::ZERO, at: Instant::NEVER, handle: NONE };
 
+    /// Whether the far side may run ahead.
+    pub fn is_enabled(&self) -> bool {
+        self.enabled
+    }
+
     /// Takes the packet to deliver at once, with its arrival time at the sink.
     #[inline(always)]
     pub fn take(&mut self) -> Option<(Instant, Handle)> {
@@ -63,13 +68,10 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.ahead.enabled = self.links[FORWARD].keeps_order() && self.links[REVERSE].is_plain();
     }
 
-    /// Sets the earliest time at which the run's state is read, `look`, and the end of the step, `last`. Returns
-    /// whether lookahead is enabled.
-    pub fn set_lookahead(&mut self, look: Instant, last: Instant) -> bool {
-        if self.ahead.enabled {
-            self.ahead.horizon = look.min(last + Duration::from_nanos(1));
-        }
-        self.ahead.enabled
+    /// Sets the earliest time at which the run's state is read, `look`, and the end of the step, `last`; only if
+    /// lookahead is enabled.
+    pub fn set_lookahead(&mut self, look: Instant, last: Instant) {
+        self.ahead.horizon = look.min(last + Duration::from_nanos(1));
     }
 
     /// Delivers a packet that leaves link `l` and reaches its sink at `at` ahead of time, if possible. Returns whether

@@ -67,7 +67,7 @@ pub(crate) struct Network<P, T: Topology> {
     pub next_flow: u32,
     /// Events that the current step may still handle.
     pub left: u64,
-    /// Those that it might have handled after the event at which it was paused.
+    /// Events that a paused step has left unhandled.
     pub unused: u64,
 }
 

@@ -5,11 +5,11 @@
 
 use super::Run;
 use crate::endpoint::{EndId, Endpoint, SendError, Side, Standing, Transmit};
-use crate::hosts::{Hosts, PendingEvent};
+use crate::hosts::{Decision, Hosts, PendingEvent};
 use crate::network::Topology;
 use crate::payload::Payload;
 use crate::probe::Recorder;
-use crate::traffic::Port;
+use crate::traffic::{Host as _, Port};
 use sojourn_aqm::Instant;
 use std::borrow::Cow;
 
@@ -32,14 +32,6 @@ impl<P: Recorder, T: Topology> Run<P, T> {
                 continue;
             }
             let until = until.min(self.end);
-            if self.next_change() > until {
-                // The steps between the events of a run without lookahead.
-                if !self.handle_step(until) {
-                    continue;
-                }
-                self.now = self.now.max(until);
-                return None;
-            }
             if self.process(u64::MAX, until) {
                 self.now = self.now.max(until);
                 return None;
@@ -68,15 +60,6 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         for (place, _) in hosts.events.drain(..).filter_map(|event| event.payload) {
             self.network.packets.payloads.release(place.index);
         }
-    }
-
-    /// Handles events up to `until` or the next event of an endpoint, without changes and lookahead, which endpoints
-    /// disable. Returns whether none are left.
-    fn handle_step(&mut self, until: Instant) -> bool {
-        self.begin_step(u64::MAX, until);
-        let finished = self.handle_events(until);
-        self.end_step(u64::MAX);
-        finished
     }
 
     fn release_taken(&mut self) {
@@ -128,6 +111,11 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         }
     }
 
+    /// The host of an end.
+    fn port(&mut self, end: EndId) -> Port<'_, P, T> {
+        Port::new(&mut self.network, self.now, end.slot, end.side == Side::Source)
+    }
+
     /// Sets the state of an end for tables and summaries.
     pub fn set_standing(&mut self, end: EndId, standing: Standing) {
         self.flows.endpoint_mut(end).set_standing(end.side, standing);
@@ -135,15 +123,15 @@ impl<P: Recorder, T: Topology> Run<P, T> {
 
     /// Adds a value to the statistics of an end.
     pub fn note(&mut self, end: EndId, name: &str, value: f64) {
-        let (_, group) = self.network.current_flow(end.slot);
-        self.network.ledger.endpoint(self.now, group).note(end.side, name, value);
+        let now = self.now;
+        self.port(end).program_parts().note(now, name, value);
     }
 
     /// Counts a transfer whose last byte has arrived.
     pub fn completed(&mut self, end: EndId, begun: Instant, bytes: u64) {
-        let tenant = self.network.current_flow(end.slot);
-        self.network.ledger.offered(self.now, tenant.1, bytes);
-        self.network.ledger.completed(self.now, tenant, begun.min(self.now), bytes);
+        let mut port = self.port(end);
+        port.offered(bytes);
+        port.completed(begun.min(port.now), bytes);
     }
 
     /// Records every datagram from now on.
@@ -151,6 +139,12 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         if let Some(hosts) = &mut self.network.hosts {
             hosts.decisions.log.get_or_insert_default();
         }
+    }
+
+    /// Takes the datagrams recorded so far.
+    pub fn take_decisions(&mut self) -> Vec<Decision> {
+        let log = self.network.hosts.as_mut().and_then(|hosts| hosts.decisions.log.as_mut());
+        log.map(std::mem::take).unwrap_or_default()
     }
 
     /// Forgets the datagrams recorded, and records none from now on.

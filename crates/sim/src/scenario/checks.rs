@@ -2,6 +2,7 @@
 
 use super::{Error, FlowSpec, MAX_FLOWS, Scenario, Service, Traffic, changes, hop};
 use sojourn_aqm::registry::Effects;
+use std::collections::BTreeSet;
 
 impl Scenario {
     /// Rejects super-packets in scenarios with a wireless LAN, whose frames carry one IP packet.
@@ -58,10 +59,10 @@ impl Scenario {
 
     /// Rejects endpoints with one name, and socket buffers of hosts without a queue.
     pub(super) fn check_endpoints(&self) -> Result<(), Error> {
-        let mut seen = Vec::new();
+        let mut seen = BTreeSet::new();
         for (i, flow) in self.flows.iter().enumerate() {
             let Traffic::Endpoint(endpoint) = &flow.traffic else { continue };
-            if seen.contains(&endpoint.name.as_str()) {
+            if !seen.insert(endpoint.name.as_str()) {
                 let text = format!("{:?} is another group's already; write another name", endpoint.name);
                 return Err(Error::new(format!("flows[{i}].name"), text));
             }
@@ -69,7 +70,6 @@ impl Scenario {
                 let text = "needs access_rate, because packets leave the host at once without one; leave it out";
                 return Err(Error::new(format!("flows[{i}].socket_buffer"), text));
             }
-            seen.push(&endpoint.name);
         }
         Ok(())
     }

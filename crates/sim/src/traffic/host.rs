@@ -98,6 +98,11 @@ pub(crate) struct ProgramParts<'a> {
 }
 
 impl ProgramParts<'_> {
+    /// Adds a value to the statistics of the end.
+    pub fn note(self, now: Instant, name: &str, value: f64) {
+        self.ledger.endpoint(now, self.group).note(self.end.side, name, value);
+    }
+
     /// Addresses of the end and of its peer.
     #[inline]
     pub fn addresses(&self) -> [SocketAddr; 2] {

@@ -3,16 +3,19 @@
 //!
 //! Header: `seq` is the place of the payload; super-packets have the payload bytes in `len`.
 
+mod sending;
+
 use super::host::{Endpoints, Host, ProgramParts};
 use super::udp::DatagramSink;
-use crate::endpoint::{Cx, Effect, EndEvent, Endpoint, OtherEvent, Received, SendError, Side, Standing, Transmit};
-use crate::hosts::Decision;
+use crate::endpoint::{Cx, Effect, EndEvent, Endpoint, OtherEvent, Received, Side, Standing, Transmit};
+use crate::hosts::PendingEvent;
 use crate::packet::ReceivedPacket;
-use crate::payload::{MAX_SEGMENTS, Payload, PayloadPacket, Place};
+use crate::payload::Place;
 use crate::scenario::{EndpointSpec, FlowSpec, PathEffect, PathEvent};
 use crate::status::{Payload as Delivered, Status};
+use sending::{MAX_PACKET, Outgoing};
 use sojourn_aqm::{Duration, Ecn, Instant, Rate};
-use sojourn_tcp::{Flags, Header};
+use sojourn_tcp::Header;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
@@ -70,15 +73,6 @@ enum Drive {
     Pulled,
     /// The attached program is being called.
     Busy,
-}
-
-/// Datagrams of one transmission as they reach the network.
-struct Outgoing<'a> {
-    from: SocketAddr,
-    transmit: &'a Transmit,
-    bytes: &'a [u8],
-    /// Bytes of each datagram but the last.
-    segment: usize,
 }
 
 /// A datagram that has arrived.
@@ -143,144 +137,6 @@ impl EndpointFlow {
         self.ends[side as usize].standing = standing;
     }
 
-    /// Sends datagrams of the end that `host` is of, now or at the departure time given.
-    pub fn send(
-        &mut self,
-        now: Instant,
-        transmit: &Transmit,
-        bytes: &[u8],
-        host: &mut impl Host,
-    ) -> Result<(), SendError> {
-        let parts = host.program_parts();
-        let from = parts.hosts.leave(parts.end, transmit.local, transmit.remote)?;
-        let segment = transmit.segment_size.unwrap_or(bytes.len());
-        let longest = if segment < bytes.len() { MAX_PAYLOAD * MAX_SEGMENTS as usize } else { MAX_PAYLOAD };
-        if bytes.len() > longest || segment > MAX_PAYLOAD {
-            return Err(SendError::TooLong(segment.min(bytes.len()), MAX_PAYLOAD));
-        }
-        if transmit.segment_size.is_some() && (segment == 0 || bytes.len().div_ceil(segment) > MAX_SEGMENTS as usize) {
-            return Err(SendError::Segments(bytes.len(), segment));
-        }
-        if usize::from(transmit.tag) > self.tags {
-            return Err(SendError::Tag(transmit.tag, self.tags));
-        }
-        if !self.has_room(now, host) {
-            return Err(SendError::WouldBlock);
-        }
-        let side = host.program_parts().end.side;
-        let end = &mut self.ends[side as usize];
-        // Behind those of its 5-tuple that still wait, so that a path delivers them in order.
-        let same = |(_, other, _): &&(Instant, Transmit, Vec<u8>)| {
-            (other.local, other.remote) == (transmit.local, transmit.remote)
-        };
-        let last = end.timed.iter().rev().find(same).map_or(now, |&(at, ..)| at);
-        let at = transmit.at.unwrap_or(now).max(now).max(last);
-        if at > now {
-            let place = end.timed.partition_point(|&(other, ..)| other <= at);
-            end.timed.insert(place, (at, *transmit, bytes.to_vec()));
-            return Ok(());
-        }
-        self.leave(now, Outgoing { from, transmit, bytes, segment }, host);
-        Ok(())
-    }
-
-    /// Whether the host of an end accepts a datagram; if not, the end is notified when it does.
-    #[inline(always)]
-    pub fn has_room(&mut self, now: Instant, host: &mut impl Host) -> bool {
-        let Some((bytes, rate)) = self.socket_buffer else { return true };
-        self.has_room_in_buffer(now, (bytes, rate), host)
-    }
-
-    #[inline(never)]
-    fn has_room_in_buffer(&mut self, now: Instant, (bytes, rate): (u32, Rate), host: &mut impl Host) -> bool {
-        let side = host.program_parts().end.side;
-        let (drain, span) = (host.drain_time(), rate.time_for(bytes.into()));
-        let has_room = drain <= now + span;
-        self.ends[side as usize].room_at = if has_room { Instant::NEVER } else { drain - span };
-        has_room
-    }
-
-    /// Lets datagrams leave their host: together if the host has segmentation offload, else one by one.
-    fn leave(&mut self, now: Instant, outgoing: Outgoing<'_>, host: &mut impl Host) {
-        let Outgoing { from, transmit, bytes, segment } = outgoing;
-        let headers = if from.is_ipv4() { UDP_IPV4 } else { UDP_IPV6 };
-        let passes = segment as u32 + headers <= self.mtu && now >= self.down_until;
-        let fits = bytes.len() + headers as usize * bytes.len().div_ceil(segment.max(1)) <= MAX_PACKET;
-        if self.gso && passes && fits && bytes.len() > segment && host.keeps_super_packets() {
-            return self.transmit(now, outgoing, headers, host);
-        }
-        let mut rest = bytes;
-        loop {
-            let (one, more) = rest.split_at(segment.min(rest.len()));
-            let one = Outgoing { from, transmit, bytes: one, segment: one.len() };
-            if one.bytes.len() as u32 + headers > self.mtu {
-                self.refuse_oversized(now, &one, host);
-            } else if now < self.down_until {
-                self.lose(now, &one, host);
-            } else {
-                self.transmit(now, one, headers, host);
-            }
-            rest = more;
-            if rest.is_empty() {
-                return;
-            }
-        }
-    }
-
-    /// Passes datagrams to the network as one packet.
-    fn transmit(&mut self, now: Instant, outgoing: Outgoing<'_>, headers: u32, host: &mut impl Host) {
-        let Outgoing { from, transmit, bytes, segment } = outgoing;
-        let count = if bytes.len() <= segment { 1 } else { bytes.len().div_ceil(segment.max(1)) as u32 };
-        let mut parts = host.program_parts();
-        record(now, &outgoing, &mut parts);
-        let end = &mut self.ends[parts.end.side as usize];
-        let payload = Payload {
-            bytes: Vec::new(),
-            from,
-            to: transmit.remote,
-            sent_at: now,
-            ecn: transmit.ecn,
-            tag: transmit.tag,
-            number: end.sent,
-            group: parts.group,
-            from_source: parts.end.side == Side::Source,
-            segment: segment as u32,
-            datagrams: count,
-            carriers: 0,
-            arrived: 0,
-        };
-        end.sent += u64::from(count);
-        let index = parts.payloads.insert(payload, bytes);
-        let flow = parts.hosts.flow(parts.end.slot, (from, transmit.remote), parts.flow, parts.next_flow);
-        let mut header = Header { seq: Place { index, offset: 0 }.seq(), ..Header::default() };
-        let mut of_super_packet = 0;
-        if count > 1 {
-            // An offset in bytes, as links that cut and merge super-packets expect it of TCP.
-            (header.len, header.flags, of_super_packet) = (bytes.len() as u16, Flags::ACK, segment as u16);
-        }
-        let len = bytes.len() as u32 + count * headers;
-        host.transmit_payload(&PayloadPacket { header, len, segment: of_super_packet, ecn: transmit.ecn, flow });
-    }
-
-    /// Loses a datagram that leaves its host: while the path is down, or because it is too big for it.
-    fn lose(&mut self, now: Instant, outgoing: &Outgoing<'_>, host: &mut impl Host) {
-        let mut parts = host.program_parts();
-        record(now, outgoing, &mut parts);
-        self.ends[parts.end.side as usize].sent += 1;
-        parts.ledger.endpoint(now, parts.group).sent_by(parts.end.side, outgoing.transmit.tag).lost += 1;
-    }
-
-    /// Drops a packet above the MTU; its sender gets a message, or not.
-    fn refuse_oversized(&mut self, now: Instant, outgoing: &Outgoing<'_>, host: &mut impl Host) {
-        self.lose(now, outgoing, host);
-        let (parts, transmit) = (host.program_parts(), outgoing.transmit);
-        parts.ledger.endpoint(now, parts.group).sent_by(parts.end.side, transmit.tag).too_big += 1;
-        if let Some(delay) = self.report_delay {
-            let message = OtherEvent::TooBig { mtu: self.mtu, remote: transmit.remote };
-            self.ends[parts.end.side as usize].messages.push_back((now + delay, message));
-        }
-    }
-
     /// Runs the first thing that is due at one end. The timer fires again for the next one, so that a program acts
     /// between them whether it is called or takes its events.
     fn run_timer(&mut self, now: Instant, side: Side, host: &mut impl Host) {
@@ -331,39 +187,43 @@ impl EndpointFlow {
 
     /// Calls the program of an end, or queues the event for the caller of the run.
     fn notify(&mut self, now: Instant, side: Side, event: EndEvent, host: &mut impl Host) {
+        let Some(program) = self.take_program(side) else {
+            let parts = host.program_parts();
+            parts.hosts.events.push_back(PendingEvent { end: parts.end, event, payload: None, is_damaged: false });
+            return host.pause();
+        };
+        self.call(now, program, host, |program, cx, _| match event {
+            EndEvent::Begin => program.begin(cx),
+            EndEvent::Wake => program.on_wake(cx),
+            EndEvent::Other(other) => program.on_other(cx, other),
+            EndEvent::Datagram { .. } => unreachable!("datagrams are delivered with their bytes"),
+        });
+    }
+
+    /// Takes the attached program of an end for a call; none if its events are pulled.
+    fn take_program(&mut self, side: Side) -> Option<Box<dyn Endpoint>> {
         match std::mem::replace(&mut self.ends[side as usize].drive, Drive::Busy) {
-            Drive::Attached(mut program) => {
-                let mut effects = Vec::new();
-                let addresses = self.addresses(side, host);
-                let mut cx = Cx::new(now, addresses, &mut effects);
-                match event {
-                    EndEvent::Begin => program.begin(&mut cx),
-                    EndEvent::Wake => program.on_wake(&mut cx),
-                    EndEvent::Other(other) => program.on_other(&mut cx, other),
-                    EndEvent::Datagram { .. } => unreachable!("datagrams are delivered with their bytes"),
-                }
-                self.finish_call(now, (side, program), &mut effects, host);
-            }
+            Drive::Attached(program) => Some(program),
             other => {
-                let parts = host.program_parts();
-                parts.hosts.post(parts.end, event, None);
                 self.ends[side as usize].drive = other;
-                host.pause();
+                None
             }
         }
     }
 
-    /// Applies the effects of a call, and lets the program send.
-    fn finish_call(
+    /// Calls a program of the end that `host` is of, applies its reports, and lets it send.
+    fn call<H: Host>(
         &mut self,
         now: Instant,
-        (side, mut program): (Side, Box<dyn Endpoint>),
-        effects: &mut Vec<Effect>,
-        host: &mut impl Host,
+        mut program: Box<dyn Endpoint>,
+        host: &mut H,
+        act: impl FnOnce(&mut dyn Endpoint, &mut Cx<'_>, ProgramParts<'_>),
     ) {
-        if !effects.is_empty() {
-            effects.drain(..).for_each(|effect| apply(now, side, effect, host));
-        }
+        let side = host.program_parts().end.side;
+        let mut effects = Vec::new();
+        let addresses = self.addresses(side, host);
+        act(&mut *program, &mut Cx::new(now, addresses, &mut effects), host.program_parts());
+        effects.into_iter().for_each(|effect| apply(now, effect, host));
         let mut bytes = std::mem::take(&mut self.buffer);
         while self.has_room(now, host) {
             bytes.clear();
@@ -407,11 +267,12 @@ impl EndpointFlow {
     fn deliver_one(&mut self, now: Instant, arrived: ArrivedDatagram, host: &mut impl Host) {
         let ArrivedDatagram { side, to, place, size, ecn } = arrived;
         let parts = host.program_parts();
+        let is_damaged = std::mem::take(&mut parts.hosts.damage);
         let local = parts.hosts.enter(parts.end, to);
         let payload = parts.payloads.get_mut(place.index);
         let (number, sent_at) = (payload.number + u64::from(payload.datagram_at(place.offset)), payload.sent_at);
         let (from, tag, is_marked) = (payload.from, payload.tag, ecn == Ecn::Ce && payload.ecn != Ecn::Ce);
-        let is_new = payload.arrive(place.offset, 1) > 0;
+        let is_new = payload.arrive(place.offset);
         let counts = parts.ledger.endpoint(now, parts.group).sent_by(side.peer(), tag);
         let Some(local) = local else {
             if is_new {
@@ -432,28 +293,20 @@ impl EndpointFlow {
             counts.duplicates += 1;
         }
         counts.marked += u64::from(is_marked);
-        match std::mem::replace(&mut self.ends[side as usize].drive, Drive::Busy) {
-            Drive::Attached(mut program) => {
-                let mut effects = Vec::new();
-                let addresses = self.addresses(side, host);
-                let parts = host.program_parts();
-                let range = place.offset as usize..(place.offset + size) as usize;
-                let mut bytes = &parts.payloads.get(place.index).bytes[range];
-                let flipped = std::mem::take(&mut parts.hosts.damage).then(|| with_flipped_bit(bytes, number));
-                bytes = flipped.as_deref().unwrap_or(bytes);
-                let received = Received { bytes, from, local, ecn, tag };
-                program.on_datagram(&mut Cx::new(now, addresses, &mut effects), received);
-                self.finish_call(now, (side, program), &mut effects, host);
-            }
-            other => {
-                let parts = host.program_parts();
-                parts.payloads.retain(place.index);
-                let event = EndEvent::Datagram { from, local, ecn, tag };
-                parts.hosts.post(parts.end, event, Some((place, size)));
-                self.ends[side as usize].drive = other;
-                host.pause();
-            }
-        }
+        let Some(program) = self.take_program(side) else {
+            let parts = host.program_parts();
+            parts.payloads.retain(place.index);
+            let (event, payload) = (EndEvent::Datagram { from, local, ecn, tag }, Some((place, size)));
+            parts.hosts.events.push_back(PendingEvent { end: parts.end, event, payload, is_damaged });
+            return host.pause();
+        };
+        self.call(now, program, host, |program, cx, parts| {
+            let range = place.offset as usize..(place.offset + size) as usize;
+            let bytes = &parts.payloads.get(place.index).bytes[range];
+            let flipped = is_damaged.then(|| with_flipped_bit(bytes, number));
+            let bytes = flipped.as_deref().unwrap_or(bytes);
+            program.on_datagram(cx, Received { bytes, from, local, ecn, tag });
+        });
     }
 
     /// Addresses of an end and of its peer, which do not change.
@@ -491,43 +344,13 @@ fn pop_due<T>(queue: &mut VecDeque<T>, is_due: impl Fn(&T) -> bool) -> Option<T>
     if queue.front().is_some_and(is_due) { queue.pop_front() } else { None }
 }
 
-/// Records datagrams that leave their host.
-#[inline]
-fn record(now: Instant, outgoing: &Outgoing<'_>, parts: &mut ProgramParts<'_>) {
-    let &Outgoing { from, transmit, bytes, segment } = outgoing;
-    let counts = parts.ledger.endpoint(now, parts.group).sent_by(parts.end.side, transmit.tag);
-    let mut rest = bytes.len();
-    loop {
-        let one = rest.min(segment);
-        counts.sent += 1;
-        counts.sent_bytes += one as u64;
-        let (end, to) = (parts.end, transmit.remote);
-        parts.hosts.decisions.add(Decision {
-            at: now,
-            end,
-            from,
-            to,
-            bytes: one as u32,
-            ecn: transmit.ecn,
-            tag: transmit.tag,
-        });
-        rest -= one;
-        if rest == 0 {
-            return;
-        }
-    }
-}
-
 /// Applies a report of a program to the statistics of its group.
-pub(crate) fn apply(now: Instant, side: Side, effect: Effect, host: &mut impl Host) {
+fn apply(now: Instant, effect: Effect, host: &mut impl Host) {
     match effect {
         Effect::Offered(bytes) => host.offered(bytes),
         Effect::Completed(begun, bytes) => host.completed(begun.min(now), bytes),
         Effect::Closed => host.closed(),
-        Effect::Note(name, value) => {
-            let parts = host.program_parts();
-            parts.ledger.endpoint(now, parts.group).note(side, name, value);
-        }
+        Effect::Note(name, value) => host.program_parts().note(now, name, value),
     }
 }
 
@@ -617,14 +440,6 @@ impl Endpoints for EndpointFlow {
         self.sink.strays(number)
     }
 }
-
-/// UDP and IP headers.
-const UDP_IPV4: u32 = 28;
-const UDP_IPV6: u32 = 48;
-
-/// Maximum payload of a UDP datagram, and length of an IP packet.
-const MAX_PAYLOAD: usize = 65_507;
-const MAX_PACKET: usize = 65_535;
 
 /// Maximum wake-ups of an end at one instant.
 const MAX_WAKES: u32 = 1_000_000;
