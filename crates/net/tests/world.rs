@@ -530,3 +530,49 @@ fn damage_of_a_datagram_without_a_host_stays_with_it() {
     let seen = arrivals(&mut net, 2_000_000_000);
     assert_eq!((seen.len(), &seen[0].3), (1, &vec![0; 66]));
 }
+
+/// A program that sends with an ECN field, and one that counts the fields that arrive.
+struct Marked {
+    paced: Paced,
+    ecn: Ecn,
+    seen: std::sync::Arc<std::sync::Mutex<BTreeMap<u8, u64>>>,
+}
+
+impl sojourn_net::Endpoint for Marked {
+    fn begin(&mut self, cx: &mut sojourn_net::Cx<'_>) {
+        self.paced.begin(cx);
+    }
+
+    fn on_datagram(&mut self, _: &mut sojourn_net::Cx<'_>, datagram: sojourn_net::Received<'_>) {
+        *self.seen.lock().expect("one thread").entry(datagram.ecn as u8).or_insert(0) += 1;
+    }
+
+    fn on_wake(&mut self, cx: &mut sojourn_net::Cx<'_>) {
+        self.paced.on_wake(cx);
+    }
+
+    fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<sojourn_net::Transmit> {
+        Some(sojourn_net::Transmit { ecn: self.ecn, ..self.paced.poll_transmit(now, into)? })
+    }
+
+    fn wake_at(&mut self) -> Option<Instant> {
+        self.paced.wake_at()
+    }
+}
+
+#[test]
+fn marks_reach_a_program_that_is_called() {
+    let mut net = net(&call("rtt = \"30 ms\"", "aqm = \"dualpi2\"", ""), 5);
+    let seen = std::sync::Arc::default();
+    let program =
+        |gap: Duration| Marked { paced: Paced::new(1_111, gap), ecn: Ecn::Ect1, seen: std::sync::Arc::clone(&seen) };
+    net.attach("call", program(Duration::from_micros(1_170)), program(Duration::from_millis(90))).expect("it is there");
+    let report = net.run().expect("no fault");
+    let endpoint = report.summary().groups[0].endpoint.as_ref().expect("an endpoint");
+    let (source, sink) = (&endpoint.source, &endpoint.sink);
+    let seen = seen.lock().expect("one thread");
+    assert_eq!(seen.keys().copied().collect::<Vec<_>>(), [Ecn::Ect1 as u8, Ecn::Ce as u8]);
+    assert_eq!(seen[&(Ecn::Ce as u8)], source.marked + sink.marked);
+    assert_eq!(seen.values().sum::<u64>(), source.received + sink.received);
+    assert!(source.marked > 20);
+}
