@@ -758,7 +758,7 @@ class Net:
         self,
         end: End | str,
         data: bytes | bytearray | memoryview,
-        to: tuple[str, int] | tuple[str, int, int, int] | End,
+        to: tuple[str, int] | tuple[str, int, int, int] | End | None = None,
         *,
         local: tuple[str, int] | tuple[str, int, int, int] | None = None,
         ecn: str = "not-ect",
@@ -769,7 +769,8 @@ class Net:
         """Send a datagram from an end to `to`, or several of `segment_size` bytes each.
 
         They leave now, in the order of the calls, or at the time `at`. `ecn` is "not-ect", "ect0", "ect1" or "ce";
-        `tag` one of the group's. Raises `BlockingIOError` if the host has no room now: the event "room" follows.
+        `tag` one of the group's. Raises `BlockingIOError` if the host has no room now: the event "room" follows. In a
+        group with `layer = "ip"`, `data` is an IP packet, whose header has the addresses and the ECN field.
         """
 
     def has_room(self, end: End | str) -> bool:

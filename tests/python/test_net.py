@@ -232,7 +232,7 @@ def test_a_net_from_a_file_and_without_a_log(tmp_path: Path, monkeypatch: pytest
         (lambda net: net.send("call.sink", bytes(70_000), ("10.0.0.1", 1)), "70000 B; at most 65507 B"),
         (lambda net: net.send("call.sink", bytes(9), ("10.0.0.1", 1), segment_size=0), "9 B in segments of 0 B"),
         (lambda net: net.send("call.sink", bytes(90), ("10.0.0.1", 1), segment_size=1), "at most 64 datagrams"),
-        (lambda net: net.send("call.sink", b"", ("10.0.0.1", 1), local=("10.0.0.9", 1)), "leave the local address out"),
+        (lambda net: net.send("call.sink", b"", ("10.0.0.1", 1), local=("10.0.0.9", 1)), "send from that one"),
         (lambda net: net.wake("call.sink", -5), "at: -5 is out of range"),
         (lambda net: net.wake("call.sink", 1 << 64), "at: 18446744073709551616 is out of range"),
         (lambda net: (net.advance(9), net.advance(9), net.advance(9), net.advance(8)), "time never goes back"),

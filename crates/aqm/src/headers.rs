@@ -3,7 +3,10 @@
 //!
 //! The bytes are untrusted: a field past their end is `None`, never a panic.
 
+mod writing;
+
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+pub use writing::{IpFields, fold, ip_bytes, set_ecn, sum, write_udp};
 
 /// Two-byte field at offset `at`.
 pub fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -176,20 +179,6 @@ pub struct OptionLengthError;
 /// The blocks in the value of a [`SACK`] option: left and right edge (RFC 2018 §3).
 pub fn sack_blocks(value: &[u8]) -> impl Iterator<Item = (u32, u32)> {
     value.chunks_exact(8).filter_map(|block| u32_at(block, 0).zip(u32_at(block, 4)))
-}
-
-/// Sum of the 16-bit words of an Internet checksum (RFC 1071); an odd last byte is the upper half of a word.
-pub fn sum(bytes: &[u8]) -> u64 {
-    let halves = bytes.chunks(2).map(|pair| u64::from(pair[0]) << 8 | pair.get(1).map_or(0, |&low| u64::from(low)));
-    halves.sum()
-}
-
-/// Folds a sum to 16 bits in ones' complement arithmetic.
-pub fn fold(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    sum as u16
 }
 
 /// IP protocol numbers (IANA): TCP.

@@ -66,7 +66,9 @@ enum {
     SOJOURN_NET_TOO_BIG = 6   /* a packet to `remote` was larger than the path's `mtu` */
 };
 
-/* A datagram to send, or several of one size. Zero the struct, then set at least size, length, bytes and remote. */
+/* A datagram to send, or several of one size. Zero the struct, then set at least size, length, bytes and remote. In a
+ * group with `layer = "ip"` the bytes are an IP packet, whose header has the addresses and the ECN field; `remote`,
+ * `local` and `ecn` are ignored, and a received packet has the ECN field of its arrival in its header too. */
 typedef struct sojourn_datagram {
     uint32_t size;                  /* sizeof(sojourn_datagram) */
     uint8_t ecn;                    /* ECN field */
@@ -77,7 +79,7 @@ typedef struct sojourn_datagram {
     int64_t at;                     /* earliest departure (SO_TXTIME); 0 or a time in the past for now */
     size_t length;                  /* bytes of payload above UDP */
     const void *bytes;              /* payload; may be null if the length is 0 */
-    struct sockaddr_storage remote; /* destination: AF_INET or AF_INET6 */
+    struct sockaddr_storage remote; /* destination; AF_UNSPEC with layer = "ip" */
     struct sockaddr_storage local;  /* source; AF_UNSPEC for the end's own address */
 } sojourn_datagram;
 

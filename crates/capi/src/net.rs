@@ -234,15 +234,14 @@ impl OpenNet {
         };
         let ecn = Ecn::ALL.get(usize::from(view.ecn)).copied();
         let ecn = ecn.ok_or_else(|| Error::invalid(format!("datagram.ecn: {}; it is from 0 to 3", view.ecn)))?;
-        let remote = read_address("datagram.remote", &view.remote)?
-            .ok_or_else(|| Error::invalid("datagram.remote has no family; set AF_INET or AF_INET6"))?;
+        let remote = read_address("datagram.remote", &view.remote)?;
         let datagram = Datagram {
             ecn,
             tag: view.tag,
             local: read_address("datagram.local", &view.local)?,
             segment_size: (view.segment_size > 0).then_some(view.segment_size as usize),
             at: (view.at > 0).then(|| Instant::from_nanos(view.at as u64)),
-            ..Datagram::to(remote, bytes)
+            ..remote.map_or_else(|| Datagram::packet(bytes), |remote| Datagram::to(remote, bytes))
         };
         net.send(end, &datagram).map(|()| OK).map_err(of_net)
     }

@@ -28,7 +28,7 @@ static void addresses(sojourn_net *net, sojourn_datagram good)
     datagram.remote.ss_family = AF_UNIX;
     CHECK(SOJOURN_NET_INVALID, sojourn_net_send(net, 0, &datagram), "datagram.remote: family 1; give AF_INET");
     datagram.remote.ss_family = AF_UNSPEC;
-    CHECK(SOJOURN_NET_INVALID, sojourn_net_send(net, 0, &datagram), "datagram.remote has no family");
+    CHECK(SOJOURN_NET_INVALID, sojourn_net_send(net, 0, &datagram), "no destination");
     datagram = good;
     datagram.local.ss_family = AF_UNIX;
     CHECK(SOJOURN_NET_INVALID, sojourn_net_send(net, 0, &datagram), "datagram.local: family 1");

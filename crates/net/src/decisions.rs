@@ -7,15 +7,19 @@
 use crate::error::Error;
 use crate::net::{Datagram, End, Event, Net};
 use crate::report::Report;
+use sojourn_aqm::headers::{IpFields, UDP_BYTES, ip_bytes, write_udp};
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_sim::scenario::{Scenario, Traffic};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
 
 /// First line of a log.
 const MAGIC: &str = "sojourn-decisions 1";
+
+/// Protocol number for experimentation (RFC 3692).
+const EXPERIMENT: u8 = 253;
 
 /// Words of ECN fields, by number.
 const ECNS: [&str; 4] = ["-", "ect1", "ect0", "ce"];
@@ -156,7 +160,8 @@ impl DecisionLog {
         for (end, datagrams) in &pending {
             net.wake(*end, datagrams.front().map(|datagram| datagram.at));
         }
-        let zeros = vec![0; 65_507];
+        let zeros = vec![0; usize::from(u16::MAX)];
+        let of_ip = groups_of_ip(&self.scenario);
         loop {
             let end = match net.next()? {
                 Event::End => return net.finish(),
@@ -169,7 +174,11 @@ impl DecisionLog {
                 let tag = next.tag.as_deref().map_or(Ok(0), |tag| net.tag(group_of(&next.end), tag))?;
                 let bytes = zeros.get(..next.bytes as usize).unwrap_or(&zeros);
                 // A NAT rewrites the source again; the local address is that of the end, with the port of the time.
-                let datagram = Datagram { ecn: next.ecn, tag, ..Datagram::to(next.to, bytes) };
+                let packet = of_ip.contains(group_of(&next.end)).then(|| next.packet());
+                let datagram = match &packet {
+                    None => Datagram { ecn: next.ecn, tag, ..Datagram::to(next.to, bytes) },
+                    Some(packet) => Datagram { tag, ..Datagram::packet(packet) },
+                };
                 match net.send(end, &datagram) {
                     Err(error) if error.would_block() => break,
                     sent => sent?,
@@ -181,11 +190,37 @@ impl DecisionLog {
     }
 }
 
+/// Names of the groups whose programs send IP packets.
+fn groups_of_ip(scenario: &Scenario) -> BTreeSet<&str> {
+    let of = |traffic| match traffic {
+        &Traffic::Endpoint(ref spec) if spec.is_ip() => Some(spec.name.as_str()),
+        _ => None,
+    };
+    scenario.flows.iter().filter_map(|flow| of(&flow.traffic)).collect()
+}
+
 fn group_of(end: &str) -> &str {
     end.split('.').next().unwrap_or(end)
 }
 
 impl LoggedDatagram {
+    /// An IP packet of the same size, addresses and ECN field: UDP if it has ports and room for them.
+    fn packet(&self) -> Vec<u8> {
+        let (source, destination) = (self.from.ip(), self.to.ip());
+        let length = self.bytes.saturating_sub(ip_bytes(source) as u32);
+        let fields =
+            IpFields { source, destination, protocol: EXPERIMENT, class: self.ecn as u8, identification: 0, length };
+        let mut packet = Vec::with_capacity(self.bytes as usize);
+        match (length as usize).checked_sub(UDP_BYTES).filter(|_| self.from.port() != 0 || self.to.port() != 0) {
+            Some(payload) => write_udp(&mut packet, fields, (self.from.port(), self.to.port()), &vec![0; payload]),
+            None => {
+                fields.write(&mut packet);
+                packet.resize(self.bytes as usize, 0);
+            }
+        }
+        packet
+    }
+
     fn parse(line: &str) -> Result<Self, String> {
         let words: Vec<&str> = line.split(' ').collect();
         let [at, end, from, to, bytes, ecn, tag] = words.as_slice() else {
@@ -195,8 +230,8 @@ impl LoggedDatagram {
         let address = |word: &str| word.parse::<SocketAddr>().map_err(|_| format!("{word:?} is not an address"));
         let ecn = ECNS.iter().position(|word| word == ecn).ok_or_else(|| format!("{ecn:?} is not an ECN field"))?;
         let bytes = u32::try_from(whole(bytes)?).map_err(|_| format!("{bytes} B is no datagram"))?;
-        if bytes > 65_507 {
-            return Err(format!("{bytes} B; a datagram has at most 65507 B"));
+        if bytes > u32::from(u16::MAX) {
+            return Err(format!("{bytes} B; a packet has at most {} B", u16::MAX));
         }
         Ok(Self {
             at: Instant::from_nanos(whole(at)?),

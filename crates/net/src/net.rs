@@ -46,7 +46,7 @@ impl End {
 /// A datagram to send, or several of one size.
 #[derive(Clone, Copy, Debug)]
 pub struct Datagram<'a> {
-    /// Payload above UDP.
+    /// Payload above UDP; a whole IP packet if the group has `layer = "ip"`.
     pub bytes: &'a [u8],
     /// Destination.
     pub remote: SocketAddr,
@@ -66,6 +66,11 @@ impl<'a> Datagram<'a> {
     /// One datagram to `remote`, not ECN-capable, now.
     pub fn to(remote: SocketAddr, bytes: &'a [u8]) -> Self {
         Self { bytes, remote, local: None, ecn: Ecn::NotEct, segment_size: None, at: None, tag: 0 }
+    }
+
+    /// One IP packet of an end whose group has `layer = "ip"`, now; addresses and the ECN field are those of its header.
+    pub fn packet(bytes: &'a [u8]) -> Self {
+        Self::to(Transmit::packet().remote, bytes)
     }
 }
 

@@ -415,7 +415,7 @@ fn what_no_host_can_send_is_refused() {
         ),
         (
             Datagram { local: local(other), ..Datagram::to(remote, b"") },
-            "call.source: from 10.99.0.1:5000, but the host has the address 10.0.0.1; leave the local address out",
+            "call.source: from 10.99.0.1:5000, but the host has the address 10.0.0.1; send from that one",
         ),
     ] {
         assert_eq!(net.send(source, &datagram).expect_err(expected).to_string(), expected);

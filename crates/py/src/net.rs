@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyBlockingIOError, PyOSError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyString, PyTuple};
 use sojourn_aqm::registry::AnyConfig;
-use sojourn_net::{Datagram, Duration, Ecn, End, Error, Event, Instant, Net};
+use sojourn_net::{Datagram, Duration, Ecn, End, Error, Event, Instant, Net, Transmit};
 use sojourn_sim::scenario::{Scenario, Traffic};
 use sojourn_tcp::cc::foreign::ControlDefinition;
 use std::net::{IpAddr, SocketAddr};
@@ -182,15 +182,16 @@ impl PyNet {
     /// calls, or at the time `at`.
     ///
     /// `ecn` is "not-ect", "ect0", "ect1" or "ce"; `tag` one of the group's. Raises `BlockingIOError` if the host has no
-    /// room now: the event "room" follows.
-    #[pyo3(signature = (end, data, to, *, local = None, ecn = "not-ect", segment_size = None, at = None, tag = None))]
+    /// room now: the event "room" follows. In a group with `layer = "ip"`, `data` is an IP packet, whose header has the
+    /// addresses and the ECN field.
+    #[pyo3(signature = (end, data, to = None, *, local = None, ecn = "not-ect", segment_size = None, at = None, tag = None))]
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn send(
         &mut self,
         py: Python<'_>,
         end: EndArgument<'_>,
         data: &Bound<'_, PyAny>,
-        to: &Bound<'_, PyAny>,
+        to: Option<&Bound<'_, PyAny>>,
         local: Option<&Bound<'_, PyAny>>,
         ecn: &str,
         segment_size: Option<UnsignedInt>,
@@ -216,7 +217,10 @@ impl PyNet {
         };
         let datagram = Datagram {
             bytes: data.as_bytes(),
-            remote: self.addresses.read(to, "to")?,
+            remote: match to {
+                None => Transmit::packet().remote,
+                Some(to) => self.addresses.read(to, "to")?,
+            },
             local: local.map(|local| self.addresses.read(local, "local")).transpose()?,
             ecn: read_ecn(ecn)?,
             segment_size: segment_size.map(|size| size.get("segment_size")).transpose()?,

@@ -5,7 +5,7 @@
 //! order of events: the program acts at the instant of the event, before anything else happens.
 
 use sojourn_aqm::{Duration, Ecn, Instant};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 
 /// One end of a flow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -151,7 +151,7 @@ impl<'a> Cx<'a> {
 /// A datagram as it arrives.
 #[derive(Clone, Copy, Debug)]
 pub struct Received<'a> {
-    /// Payload above UDP.
+    /// Payload above UDP; the IP packet if the group has `layer = "ip"`.
     pub bytes: &'a [u8],
     /// Source address on the wire, behind any NAT.
     pub from: SocketAddr,
@@ -184,6 +184,11 @@ impl Transmit {
     /// One datagram to `remote`, not ECN-capable, now.
     pub fn to(remote: SocketAddr) -> Self {
         Self { remote, local: None, ecn: Ecn::NotEct, segment_size: None, at: None, tag: 0 }
+    }
+
+    /// One IP packet of a host with `layer = "ip"`, now; addresses and the ECN field are those of its header.
+    pub fn packet() -> Self {
+        Self::to(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0))
     }
 }
 
@@ -267,7 +272,13 @@ pub enum SendError {
     /// Addresses of two families.
     #[error("from {0} to {1}; write both as IPv4 or both as IPv6")]
     Family(SocketAddr, SocketAddr),
+    /// A datagram without a destination.
+    #[error("no destination; give the address of the other end, or write layer = \"ip\" to send IP packets")]
+    Remote,
+    /// Bytes that are no IP packet, from a host with `layer = "ip"`.
+    #[error("no IP packet: {0}; the group has layer = \"ip\", so send whole packets of IPv4 or IPv6, one per call")]
+    Packet(&'static str),
     /// A local address that the host does not have.
-    #[error("from {0}, but the host has the address {1}; leave the local address out")]
+    #[error("from {0}, but the host has the address {1}; send from that one")]
     Local(SocketAddr, std::net::IpAddr),
 }

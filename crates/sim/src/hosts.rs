@@ -7,7 +7,7 @@ use crate::endpoint::{EndEvent, EndId, SendError, Side};
 use crate::payload::Place;
 use crate::scenario::{Scenario, Traffic};
 use sojourn_aqm::{Ecn, Instant};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Hosts of all endpoints of a run.
@@ -37,7 +37,7 @@ pub(crate) struct Hosts {
 struct Pair {
     ends: [SocketAddr; 2],
     /// Local ports that the source has sent from.
-    ports: Vec<u16>,
+    ports: BTreeSet<u16>,
     /// Binding of the source behind a NAT: its address on the wire, and the difference of the ports.
     nat: Option<(IpAddr, u16)>,
     /// The 5-tuple last used, and its flow.
@@ -138,7 +138,7 @@ impl Hosts {
         }
         let of = |address: IpAddr, port: u32| SocketAddr::new(address, port as u16);
         let ends = [of(source, u32::from(EPHEMERAL) + index % ports), of(sink, u32::from(SERVICE) + index / ports)];
-        let ports = vec![ends[0].port()];
+        let ports = BTreeSet::from([ends[0].port()]);
         self.pairs[slot] = Some(Pair { ends, ports, nat: None, last: None, is_flow_used: false });
     }
 
@@ -175,8 +175,8 @@ impl Hosts {
         if local.is_ipv4() != remote.is_ipv4() {
             return Err(SendError::Family(local, remote));
         }
-        if end.side == Side::Source && !pair.ports.contains(&local.port()) {
-            pair.ports.push(local.port());
+        if end.side == Side::Source {
+            pair.ports.insert(local.port());
         }
         match pair.nat.filter(|_| end.side == Side::Source) {
             None => Ok(local),

@@ -3,7 +3,7 @@
 use crate::devices::Devices;
 use crate::payload::{Payload, Payloads, Place};
 use sojourn_aqm::class::ClassId;
-use sojourn_aqm::{Ecn, Instant, Meta};
+use sojourn_aqm::{Ecn, Instant, Meta, TcpView};
 use sojourn_tcp::{Flags, Header, Sack};
 
 /// Index of a packet in flight.
@@ -203,6 +203,15 @@ impl Packets {
     pub fn payload_of(&self, handle: Handle) -> Option<&Payload> {
         let record = &self.records[handle as usize];
         (record.marks & PAYLOAD != 0).then(|| self.payloads.get(Place::of(record.seq).index))
+    }
+
+    /// The TCP header of a packet as on the wire, if it has one.
+    pub fn tcp_view(&self, handle: Handle) -> Option<TcpView> {
+        match self.payload_of(handle) {
+            None => self.header(handle).view(),
+            Some(payload) if payload.is_ip => TcpView::of_ip(&payload.bytes),
+            Some(_) => None,
+        }
     }
 
     /// Releases the payload of a packet that was [taken](Packets::take), if it has one.

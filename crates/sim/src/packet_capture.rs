@@ -2,15 +2,15 @@
 //!
 //! Each queue is an interface. A packet enters it when it is offered to the queue and leaves it at the start of its
 //! transmission; a dropped one is repeated at its drop without a direction. Datagrams of endpoints are whole, with
-//! valid checksums. Other packets have addresses of their own, and are truncated after eight bytes of their transport
-//! header, as ICMP quotes them (RFC 792).
+//! valid checksums; packets of endpoints with `layer = "ip"` are as sent but for the ECN field. Other packets have
+//! addresses of their own, and are truncated after eight bytes of their transport header, as ICMP quotes them (RFC 792).
 
 use crate::capture::pcapng::{self, COMMENT, FLAGS, INBOUND, OUTBOUND, PacketRecord};
 use crate::packet::{Handle, Packets};
 use crate::payload::{Payload, Place};
 use crate::queue_event::QueueEvent;
 use crate::scenario::Scenario;
-use sojourn_aqm::headers::{self, TCP, UDP, fold, sum};
+use sojourn_aqm::headers::{self, IpFields, TCP, UDP, set_ecn, write_udp};
 use sojourn_aqm::{DropReason, Meta};
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -23,19 +23,6 @@ pub(crate) struct PacketCapture {
     data: Vec<u8>,
     /// First error of the output; nothing is written after it.
     error: Option<io::Error>,
-}
-
-/// Addresses, protocol and length of a packet.
-#[derive(Clone, Copy)]
-struct IpHeader {
-    from: SocketAddr,
-    to: SocketAddr,
-    protocol: u8,
-    /// DSCP and ECN field.
-    class: u8,
-    identification: u16,
-    /// Bytes after this header.
-    length: u32,
 }
 
 impl PacketCapture {
@@ -87,7 +74,7 @@ impl PacketCapture {
             return self.push(event, size, options);
         };
         let (count, each, last) = packets.segments(packet);
-        let headers = UDP_BYTES + if payload.from.is_ipv4() { IPV4_BYTES } else { IPV6_BYTES };
+        let headers = payload.headers();
         let mut offset = Place::of(packets.header(packet).seq).offset;
         for index in 1..=count {
             let size = if index == count { last } else { each }.saturating_sub(headers);
@@ -107,24 +94,17 @@ impl PacketCapture {
 
     /// Makes the datagram of `size` payload bytes from `offset` on.
     fn fill_datagram(&mut self, payload: &Payload, (offset, size): (u32, u32), meta: &Meta) {
-        let number = payload.number + u64::from(payload.datagram_at(offset));
-        let (from, to, length) = (payload.from, payload.to, UDP_BYTES + size);
-        let head = IpHeader { from, to, protocol: UDP, class: class_of(meta), identification: number as u16, length };
-        self.data.clear();
-        let mut total = head.write(&mut self.data);
-        let at = self.data.len();
-        for word in [from.port(), to.port(), length as u16, 0] {
-            self.data.extend(word.to_be_bytes());
-        }
         let bytes = payload.bytes.get(offset as usize..).unwrap_or_default();
-        self.data.extend(bytes.iter().take(size as usize));
-        total += sum(&self.data[at..]);
-        // A checksum of zero means none (RFC 768).
-        let checksum = match !fold(total) {
-            0 => 0xffff,
-            checksum => checksum,
-        };
-        self.data[at + 6..at + 8].copy_from_slice(&checksum.to_be_bytes());
+        let bytes = &bytes[..bytes.len().min(size as usize)];
+        self.data.clear();
+        if payload.is_ip {
+            self.data.extend(bytes);
+            return set_ecn(&mut self.data, meta.ecn);
+        }
+        let number = payload.number + u64::from(payload.datagram_at(offset));
+        let head = head_of((payload.from, payload.to), meta);
+        let head = IpFields { identification: number as u16, ..head };
+        write_udp(&mut self.data, head, (payload.from.port(), payload.to.port()), bytes);
     }
 
     /// Makes the truncated packet of another flow; returns its size on the wire.
@@ -139,50 +119,13 @@ impl PacketCapture {
         let address = |host: u32, port| SocketAddr::from(((OTHERS | (host & HOSTS)).to_be_bytes(), port));
         let (from, to) = (address(meta.hosts.0, near), address(meta.hosts.1, far));
         self.data.clear();
-        IpHeader { from, to, protocol, class: class_of(meta), identification: 0, length }.write(&mut self.data);
+        IpFields { protocol, length, ..head_of((from, to), meta) }.write(&mut self.data);
         self.data.extend(near.to_be_bytes());
         self.data.extend(far.to_be_bytes());
         // No checksum (RFC 768) of a datagram.
         let rest = if protocol == TCP { header.seq as u32 } else { length << 16 };
         self.data.extend(rest.to_be_bytes());
         size
-    }
-}
-
-impl IpHeader {
-    /// Appends the header; returns the sum of the pseudo-header of the transport.
-    fn write(self, out: &mut Vec<u8>) -> u64 {
-        let Self { from, to, protocol, class, identification, length } = self;
-        let addresses = match (from, to) {
-            (SocketAddr::V4(from), SocketAddr::V4(to)) => {
-                let at = out.len();
-                // The length of a super-packet may be above what the field holds: 0, as with segmentation offload.
-                let total = u16::try_from(IPV4_BYTES + length).unwrap_or(0);
-                out.extend([0x45, class]);
-                for word in [total, identification, DONT_FRAGMENT, (TTL << 8) | u16::from(protocol), 0] {
-                    out.extend(word.to_be_bytes());
-                }
-                out.extend(from.ip().octets());
-                out.extend(to.ip().octets());
-                let checksum = !fold(sum(&out[at..]));
-                out[at + 10..at + 12].copy_from_slice(&checksum.to_be_bytes());
-                sum(&out[at + 12..])
-            }
-            (from, to) => {
-                let octets = |address: SocketAddr| match address {
-                    SocketAddr::V4(v4) => v4.ip().to_ipv6_mapped().octets(),
-                    SocketAddr::V6(v6) => v6.ip().octets(),
-                };
-                out.extend((0x6000_0000 | (u32::from(class) << 20)).to_be_bytes());
-                out.extend(u16::try_from(length).unwrap_or(0).to_be_bytes());
-                out.extend([protocol, TTL as u8]);
-                let at = out.len();
-                out.extend(octets(from));
-                out.extend(octets(to));
-                sum(&out[at..])
-            }
-        };
-        addresses + u64::from(protocol) + u64::from(length)
     }
 }
 
@@ -204,18 +147,16 @@ fn sojourn(event: QueueEvent<'_>) -> String {
     format!("sojourn {:.6} ms", sojourn.as_secs_f64() * 1e3)
 }
 
-/// The byte of DSCP and ECN field.
-fn class_of(meta: &Meta) -> u8 {
-    (meta.dscp << 2) | meta.ecn as u8
+/// The IP header of a packet without its protocol and its length.
+fn head_of((from, to): (SocketAddr, SocketAddr), meta: &Meta) -> IpFields {
+    let (source, destination, class) = (from.ip(), to.ip(), (meta.dscp << 2) | meta.ecn as u8);
+    IpFields { source, destination, protocol: 0, class, identification: 0, length: 0 }
 }
 
 /// Bytes after which the buffer is written.
 const FULL: usize = 1 << 18;
 const IPV4_BYTES: u32 = headers::IP4_BYTES as u32;
-const IPV6_BYTES: u32 = headers::IP6_BYTES as u32;
 const UDP_BYTES: u32 = headers::UDP_BYTES as u32;
-const TTL: u16 = 64;
-const DONT_FRAGMENT: u16 = 0x4000;
 /// 10.128.0.0/9, for the hosts of other flows.
 const OTHERS: u32 = (10 << 24) | (1 << 23);
 const HOSTS: u32 = (1 << 23) - 1;

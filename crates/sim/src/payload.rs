@@ -4,8 +4,10 @@
 //! duplicate, cut, merge and drop packets: a payload is freed with the last packet that carries any part of it.
 
 use crate::endpoint::Side;
+use sojourn_aqm::headers::{UDP_BYTES, ip_bytes, set_ecn};
 use sojourn_aqm::{Ecn, Instant};
 use sojourn_tcp::Header;
+use std::borrow::Cow;
 use std::net::SocketAddr;
 
 /// A datagram as its sender sent it, or several of one size (GSO).
@@ -18,6 +20,8 @@ pub(crate) struct Payload {
     /// When it left its host, and its ECN field then.
     pub sent_at: Instant,
     pub ecn: Ecn,
+    /// Whether the bytes are a whole IP packet; otherwise they are above UDP.
+    pub is_ip: bool,
     /// Number of the tag that its sender gave it; 0 for none.
     pub tag: u8,
     /// Number of its first datagram among those of its end.
@@ -66,6 +70,8 @@ pub(crate) struct PayloadPacket {
     /// Payload per datagram of a super-packet (the last may have less); 0 for a packet.
     pub segment: u16,
     pub ecn: Ecn,
+    /// DSCP of the packet; by default that of the flow.
+    pub dscp: Option<u8>,
     /// Number of the flow that queues see.
     pub flow: u32,
 }
@@ -88,7 +94,41 @@ pub(crate) struct Payloads {
     lost: Vec<LostDatagrams>,
 }
 
+/// A datagram of a payload as it arrives.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ReceivedBytes {
+    pub place: Place,
+    pub size: u32,
+    pub ecn: Ecn,
+    /// Whether one bit is to be flipped.
+    pub is_damaged: bool,
+}
+
 impl Payload {
+    /// Bytes of IP and UDP headers of each datagram, beside its bytes.
+    pub fn headers(&self) -> u32 {
+        if self.is_ip { 0 } else { (ip_bytes(self.from.ip()) + UDP_BYTES) as u32 }
+    }
+
+    /// Bytes of a datagram as its program receives them: an IP packet has the ECN field of its arrival.
+    pub fn received(&self, ReceivedBytes { place, size, ecn, is_damaged }: ReceivedBytes) -> Cow<'_, [u8]> {
+        let bytes = &self.bytes[place.offset as usize..(place.offset + size) as usize];
+        let is_marked = self.is_ip && ecn != self.ecn;
+        if !is_marked && !is_damaged {
+            return Cow::Borrowed(bytes);
+        }
+        let mut copy = bytes.to_vec();
+        if is_marked {
+            set_ecn(&mut copy, ecn);
+        }
+        if is_damaged {
+            // A damaged IP header would be dropped by its checksum, or reach another host.
+            let at = if self.is_ip { ip_bytes(self.from.ip()).min(copy.len()) } else { 0 };
+            flip_bit(&mut copy[at..], self.number + u64::from(self.datagram_at(place.offset)));
+        }
+        Cow::Owned(copy)
+    }
+
     /// Number of the datagram at `offset`, counted from the payload's first.
     pub fn datagram_at(&self, offset: u32) -> u32 {
         if self.datagrams == 1 { 0 } else { offset / self.segment }
@@ -100,6 +140,15 @@ impl Payload {
         let is_new = self.arrived & bit == 0;
         self.arrived |= bit;
         is_new
+    }
+}
+
+/// Flips one bit, which depends on the datagram's number only.
+fn flip_bit(bytes: &mut [u8], number: u64) {
+    let bits = 8 * bytes.len() as u64;
+    if bits > 0 {
+        let bit = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % bits;
+        bytes[(bit / 8) as usize] ^= 1 << (bit % 8);
     }
 }
 

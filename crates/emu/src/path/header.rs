@@ -3,7 +3,9 @@
 //! Source: virtio 1.2 §5.1.6 (`virtio_net_hdr`). No field is trusted: programs inside a shell can send any bytes.
 
 use sojourn_aqm::Ecn;
-use sojourn_aqm::headers::{IP6_BYTES, IpHeader, TCP_BYTES, TcpHeader, UDP_BYTES, field, ports_at, u16_at, u32_at};
+use sojourn_aqm::headers::{
+    IP6_BYTES, IpHeader, TCP_BYTES, TcpHeader, UDP_BYTES, field, ports_at, set_ecn, u16_at, u32_at,
+};
 pub use sojourn_aqm::headers::{TCP, UDP, fold, sum};
 
 /// Bytes of the virtio header in front of a frame.
@@ -222,18 +224,10 @@ pub fn patch(head: &mut [u8], headers: &Headers, segment: Segment) {
     head[field..field + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Sets the ECN field and updates the checksum of an IPv4 header; does nothing if the frame is not IP. The update is
-/// incremental: a wrong checksum stays wrong by the same amount.
+/// Sets the ECN field of a frame that is an IP packet.
 pub fn patch_ecn(head: &mut [u8], headers: &Headers, ecn: Ecn) {
-    match (headers.version, head) {
-        (6, [_, class, ..]) => *class = *class & !0x30 | (ecn as u8) << 4,
-        (4, [first, class, rest @ ..]) => {
-            let Some(sum) = rest.get_mut(8..).and_then(|rest| rest.first_chunk_mut()) else { return };
-            let old = u16::from_be_bytes([*first, *class]);
-            *class = *class & !3 | ecn as u8;
-            adjust(sum, old, u16::from_be_bytes([*first, *class]));
-        }
-        _ => {}
+    if headers.version != 0 {
+        set_ecn(head, ecn);
     }
 }
 
@@ -245,13 +239,6 @@ fn patch_ip4(head: &mut [u8], length: u16, index: u16, ecn: Ecn) {
     (head[10], head[11]) = (0, 0);
     let whole = !fold(sum(&head[..(head[0] & 15) as usize * 4]));
     head[10..12].copy_from_slice(&whole.to_be_bytes());
-}
-
-/// RFC 1624: checksum of an IPv4 header after one 16-bit word has changed.
-fn adjust(field: &mut [u8; 2], old: u16, new: u16) {
-    let sum = u16::from_be_bytes(*field);
-    let sum = !fold(u64::from(!sum) + u64::from(!old) + u64::from(new));
-    *field = sum.to_be_bytes();
 }
 
 /// One step of a hash: the finaliser of splitmix64.

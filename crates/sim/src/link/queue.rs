@@ -317,7 +317,7 @@ impl<P: Probe> Sink<Handle> for DropSink<'_, P> {
     }
 
     fn tcp_header(&self, handle: &Handle) -> Option<TcpView> {
-        self.packets.header(*handle).view()
+        self.packets.tcp_view(*handle)
     }
 
     fn departure_time(&self, handle: &Handle) -> Option<Instant> {

@@ -237,8 +237,8 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// Sends a packet that carries a program's payload.
     #[inline(never)]
     pub fn send_payload(&mut self, now: Instant, (slot, from_source): (u32, bool), packet: &PayloadPacket) {
-        let &PayloadPacket { ref header, len, segment, ecn, flow } = packet;
-        self.send_of(now, slot, Datagram { header, len, ecn, segment }, (from_source, Some(flow)));
+        let &PayloadPacket { ref header, len, segment, ecn, dscp, flow } = packet;
+        self.send_of(now, slot, Datagram { header, len, ecn, segment }, (from_source, Some((flow, dscp))));
     }
 
     /// Whether the access link of a slot has a rate: it sends segments, not super-packets.
@@ -262,18 +262,25 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.send_of(now, slot, datagram, (to_sink, None));
     }
 
-    /// Sends a packet; with a flow number of its own it carries a program's payload.
+    /// Sends a packet; with a flow number of its own, and perhaps a DSCP, it carries a program's payload.
     #[inline(always)]
-    fn send_of(&mut self, now: Instant, slot: u32, datagram: Datagram<'_>, (to_sink, own): (bool, Option<u32>)) {
+    fn send_of(
+        &mut self,
+        now: Instant,
+        slot: u32,
+        datagram: Datagram<'_>,
+        (to_sink, own): (bool, Option<(u32, Option<u8>)>),
+    ) {
         let Datagram { header, len, ecn, segment } = datagram;
         let route = self.slots.route(slot);
-        let flow = own.unwrap_or(route.flow);
+        let (flow, dscp) = own.unwrap_or((route.flow, None));
         let hops_left = if T::HAS_PATHS { self.slots.paths.len(route.paths, to_sink) - 1 } else { 0 };
         let (ecn, visible_flow) = match self.slots.has_middleboxes {
             false => (ecn, flow),
             true => (route.rewrite_ecn(ecn), route.visible_flow(flow)),
         };
-        let packet = Packet { flow, slot, len, ecn, dscp: route.dscp, hops_left, segment, to_sink };
+        let dscp = dscp.unwrap_or(route.dscp);
+        let packet = Packet { flow, slot, len, ecn, dscp, hops_left, segment, to_sink };
         let link = usize::from(if to_sink { route.data_link } else { route.ack_link });
         let over_access_link = if T::HAS_CELLS { to_sink == route.access_at_source() } else { to_sink };
         let is_direct = !over_access_link || route.transparent;

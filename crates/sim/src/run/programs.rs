@@ -4,10 +4,10 @@
 //! of an attached program come here with the request for the next event.
 
 use super::Run;
-use crate::endpoint::{EndId, Endpoint, SendError, Side, Standing, Transmit};
+use crate::endpoint::{EndEvent, EndId, Endpoint, SendError, Side, Standing, Transmit};
 use crate::hosts::{Decision, Hosts, PendingEvent};
 use crate::network::Topology;
-use crate::payload::Payload;
+use crate::payload::ReceivedBytes;
 use crate::probe::Recorder;
 use crate::traffic::{Host as _, Port};
 use sojourn_aqm::Instant;
@@ -68,20 +68,16 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         }
     }
 
-    /// Bytes of the datagram that was taken last, and the number of its payload among those of its end.
+    /// Bytes of the datagram that was taken last.
     pub fn received_bytes(&self) -> Cow<'_, [u8]> {
-        let Some(PendingEvent { payload: Some((place, size)), is_damaged, .. }) = self.taken else {
+        let Some(PendingEvent {
+            event: EndEvent::Datagram { ecn, .. }, payload: Some((place, size)), is_damaged, ..
+        }) = self.taken
+        else {
             return Cow::Borrowed(&[]);
         };
-        let payload: &Payload = self.network.packets.payloads.get(place.index);
-        let bytes = &payload.bytes[place.offset as usize..(place.offset + size) as usize];
-        match is_damaged {
-            false => Cow::Borrowed(bytes),
-            true => {
-                let number = payload.number + u64::from(payload.datagram_at(place.offset));
-                Cow::Owned(crate::traffic::with_flipped_bit(bytes, number))
-            }
-        }
+        let payload = self.network.packets.payloads.get(place.index);
+        payload.received(ReceivedBytes { place, size, ecn, is_damaged })
     }
 
     /// Sends datagrams of an end now, or at the departure time that they name.

@@ -33,7 +33,7 @@ mod web;
 
 pub(crate) use app::{AppRecord, ConnectionEvent};
 pub(crate) use client::ClientAction;
-pub(crate) use endpoint::{EndpointFlow, with_flipped_bit};
+pub(crate) use endpoint::EndpointFlow;
 pub(crate) use flow::AnyFlow;
 pub(crate) use host::Host;
 pub(crate) use opener::Opener;

@@ -16,6 +16,9 @@ table! {
         /// Addresses of the two hosts; an address that two groups have is one host. Default: the next two of 10/8, in
         /// the order of the file.
         address: Option<Addresses> = Kind::Custom(&ADDRESSES), Need::Optional;
+        /// What the programs send and receive: `udp`, the payload of UDP datagrams, or `ip`, whole IP packets, whose
+        /// headers queues see. Bytes, tags and statistics of `ip` are those of packets.
+        layer: String = Kind::Word("layer", || vec!["udp", "ip"]), Need::Default("udp");
         /// Size of the largest IP packet that reaches the other end.
         mtu: u32 = Kind::Size(68, 65_535), Need::Default("1500 B");
         /// Fate of larger packets: `drop`, a black hole, or `report`: the sender learns the MTU one round-trip time
@@ -55,6 +58,11 @@ impl EndpointSpec {
         self.damage == "deliver"
     }
 
+    /// Whether programs send whole IP packets.
+    pub fn is_ip(&self) -> bool {
+        self.layer == "ip"
+    }
+
     pub(super) fn check(&self, table: &Table) -> Result<(), Error> {
         check_word(&self.name).map_err(|text| table.error("name", text))?;
         let tags = self.tags.as_deref().unwrap_or_default();
@@ -66,6 +74,14 @@ impl EndpointSpec {
             if tags[..i].contains(tag) || ["source", "sink"].contains(&tag.as_str()) {
                 return Err(table.error("tags", format!("{tag:?} has another meaning already; write another name")));
             }
+        }
+        if self.is_ip() && self.gso {
+            return Err(table.error("gso", "super-packets are UDP; leave gso out, or write layer = \"udp\""));
+        }
+        if self.is_ip() && self.events.as_ref().is_some_and(PathEvents::has_rebinding) {
+            return Err(
+                table.error("events", "a NAT rewrites UDP only here; leave rebind out, or write layer = \"udp\"")
+            );
         }
         let ipv6 = self.address.as_ref().is_some_and(|pair| pair.0[0].is_ipv6());
         if ipv6 && self.mtu < MIN_MTU_IPV6 {

@@ -50,6 +50,13 @@ impl PathEvents {
     }
 }
 
+impl PathEvents {
+    /// Whether a NAT gives the source other addresses.
+    pub(super) fn has_rebinding(&self) -> bool {
+        self.0.iter().any(|event| matches!(event.effect, PathEffect::RebindPort | PathEffect::RebindAddress))
+    }
+}
+
 impl PathEvent {
     fn read(values: &Map<String, Value>) -> Result<Self, ValueError> {
         let form = |text: String| ValueError::Form(format!("{text}; write e.g. {{ at = \"3 s\", rebind = \"port\" }}"));

@@ -10,7 +10,7 @@ use super::udp::DatagramSink;
 use crate::endpoint::{Cx, Effect, EndEvent, Endpoint, OtherEvent, Received, Side, Standing, Transmit};
 use crate::hosts::PendingEvent;
 use crate::packet::ReceivedPacket;
-use crate::payload::Place;
+use crate::payload::{Place, ReceivedBytes};
 use crate::scenario::{EndpointSpec, FlowSpec, PathEffect, PathEvent};
 use crate::status::{Payload as Delivered, Status};
 use sending::{MAX_PACKET, Outgoing};
@@ -28,6 +28,8 @@ pub(crate) struct EndpointFlow {
     /// Delay of the message about an oversized packet, if there is one.
     report_delay: Option<Duration>,
     gso: bool,
+    /// Whether the programs send whole IP packets.
+    is_ip: bool,
     tags: usize,
     /// Bytes that the source's host queues, and the rate of its access link.
     socket_buffer: Option<(u32, Rate)>,
@@ -96,6 +98,7 @@ impl EndpointFlow {
             report_delay: spec.reports_oversize().then(|| flow.round_trip(member)),
             socket_buffer: spec.socket_buffer.zip(flow.access_rate),
             gso: spec.gso,
+            is_ip: spec.is_ip(),
             tags: spec.tags.as_ref().map_or(0, Vec::len),
             path_events,
             ..Self::between_hosts(span)
@@ -112,6 +115,7 @@ impl EndpointFlow {
             report_delay: None,
             socket_buffer: None,
             gso: false,
+            is_ip: false,
             tags: 0,
             path_events: Vec::new(),
             down_until: Instant::ZERO,
@@ -301,10 +305,8 @@ impl EndpointFlow {
             return host.pause();
         };
         self.call(now, program, host, |program, cx, parts| {
-            let range = place.offset as usize..(place.offset + size) as usize;
-            let bytes = &parts.payloads.get(place.index).bytes[range];
-            let flipped = is_damaged.then(|| with_flipped_bit(bytes, number));
-            let bytes = flipped.as_deref().unwrap_or(bytes);
+            let payload = parts.payloads.get(place.index);
+            let bytes = &*payload.received(ReceivedBytes { place, size, ecn, is_damaged });
             program.on_datagram(cx, Received { bytes, from, local, ecn, tag });
         });
     }
@@ -352,17 +354,6 @@ fn apply(now: Instant, effect: Effect, host: &mut impl Host) {
         Effect::Closed => host.closed(),
         Effect::Note(name, value) => host.program_parts().note(now, name, value),
     }
-}
-
-/// A copy with one bit flipped, which depends on the datagram's number only.
-pub(crate) fn with_flipped_bit(bytes: &[u8], number: u64) -> Vec<u8> {
-    let mut copy = bytes.to_vec();
-    let bits = 8 * copy.len() as u64;
-    if bits > 0 {
-        let bit = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % bits;
-        copy[(bit / 8) as usize] ^= 1 << (bit % 8);
-    }
-    copy
 }
 
 impl End {

@@ -5,7 +5,8 @@ use crate::endpoint::{OtherEvent, SendError, Transmit};
 use crate::hosts::Decision;
 use crate::payload::{MAX_SEGMENTS, Payload, PayloadPacket, Place};
 use crate::traffic::host::{Host, ProgramParts};
-use sojourn_aqm::{Instant, Rate};
+use sojourn_aqm::headers::{IpHeader, TCP, UDP, UDP_BYTES, ip_bytes, ports_at};
+use sojourn_aqm::{Ecn, Instant, Rate};
 use sojourn_tcp::{Flags, Header};
 use std::net::SocketAddr;
 
@@ -27,6 +28,15 @@ impl EndpointFlow {
         bytes: &[u8],
         host: &mut impl Host,
     ) -> Result<(), SendError> {
+        let of_header;
+        let transmit = match self.is_ip {
+            false if transmit.remote.ip().is_unspecified() => return Err(SendError::Remote),
+            false => transmit,
+            true => {
+                of_header = addressed(transmit, bytes)?;
+                &of_header
+            }
+        };
         let parts = host.program_parts();
         let from = parts.hosts.leave(parts.end, transmit.local, transmit.remote)?;
         let segment = transmit.segment_size.unwrap_or(bytes.len());
@@ -79,7 +89,10 @@ impl EndpointFlow {
     /// Lets datagrams leave their host: together if the host has segmentation offload, else one by one.
     pub(super) fn leave(&mut self, now: Instant, outgoing: Outgoing<'_>, host: &mut impl Host) {
         let Outgoing { from, transmit, bytes, segment } = outgoing;
-        let headers = if from.is_ipv4() { UDP_IPV4 } else { UDP_IPV6 };
+        let headers = match self.is_ip {
+            true => 0,
+            false => (ip_bytes(from.ip()) + UDP_BYTES) as u32,
+        };
         let passes = segment as u32 + headers <= self.mtu && now >= self.down_until;
         let fits = bytes.len() + headers as usize * bytes.len().div_ceil(segment.max(1)) <= MAX_PACKET;
         if self.gso && passes && fits && bytes.len() > segment && host.keeps_super_packets() {
@@ -116,6 +129,7 @@ impl EndpointFlow {
             to: transmit.remote,
             sent_at: now,
             ecn: transmit.ecn,
+            is_ip: self.is_ip,
             tag: transmit.tag,
             number: end.sent,
             group: parts.group,
@@ -135,7 +149,8 @@ impl EndpointFlow {
             (header.len, header.flags, of_super_packet) = (bytes.len() as u16, Flags::ACK, segment as u16);
         }
         let len = bytes.len() as u32 + count * headers;
-        host.transmit_payload(&PayloadPacket { header, len, segment: of_super_packet, ecn: transmit.ecn, flow });
+        let dscp = IpHeader::parse(bytes).filter(|_| self.is_ip).map(|header| header.class >> 2);
+        host.transmit_payload(&PayloadPacket { header, len, segment: of_super_packet, ecn: transmit.ecn, dscp, flow });
     }
 
     /// Loses a datagram that leaves its host: while the path is down, or because it is too big for it.
@@ -156,6 +171,24 @@ impl EndpointFlow {
             self.ends[parts.end.side as usize].messages.push_back((now + delay, message));
         }
     }
+}
+
+/// A transmission of an IP packet with the addresses, ports and ECN field of its headers; ports are 0 if the packet is
+/// neither TCP nor UDP, or a later fragment.
+fn addressed(transmit: &Transmit, packet: &[u8]) -> Result<Transmit, SendError> {
+    if transmit.segment_size.is_some() {
+        return Err(SendError::Packet("it has a segment size"));
+    }
+    let header = IpHeader::parse(packet).ok_or(SendError::Packet("its header is truncated, or of another version"))?;
+    if header.length != Some(packet.len()) {
+        return Err(SendError::Packet("the length in its header is not its own"));
+    }
+    let transport = header.of_first_fragment(packet).filter(|first| matches!(first.protocol, TCP | UDP));
+    let ports = transport.and_then(|first| ports_at(packet, first.next)).unwrap_or_default();
+    let [source, destination] = ports;
+    let ecn = Ecn::ALL[usize::from(header.class & 3)];
+    let local = Some(SocketAddr::new(header.source, source));
+    Ok(Transmit { remote: SocketAddr::new(header.destination, destination), local, ecn, ..*transmit })
 }
 
 /// Records datagrams that leave their host.
@@ -184,10 +217,6 @@ fn record(now: Instant, outgoing: &Outgoing<'_>, parts: &mut ProgramParts<'_>) {
         }
     }
 }
-
-/// UDP and IP headers.
-const UDP_IPV4: u32 = 28;
-const UDP_IPV6: u32 = 48;
 
 /// Maximum payload of a UDP datagram, and length of an IP packet.
 const MAX_PAYLOAD: usize = 65_507;
