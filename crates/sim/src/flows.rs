@@ -35,7 +35,9 @@ pub(crate) struct Flows {
     header: Header,
     /// Number of flows that last the whole run.
     fixed: u32,
-    /// By slot, from `fixed` on: the opener that owns the connection.
+    /// By slot, from `fixed` on: the slot of the endpoint whose packets take another path there. Connections follow.
+    path_owners: Vec<u32>,
+    /// By slot, from [`Flows::first_connection`] on: the opener that owns the connection.
     owners: Vec<u32>,
     openers: Vec<Opener>,
     /// By opener: when its event is due.
@@ -136,6 +138,7 @@ impl Flows {
             scenario.flows.iter().filter(|f| f.traffic.opens_connections() == opens).map(|f| f.count).sum()
         };
         let (flows, generators) = (count(false), count(true));
+        let flows = flows + scenario.flows.iter().map(|f| f.count * f.other_paths.len() as u32).sum::<u32>();
         let room = if generators > 0 { generators.max(FIRST_ROOM) } else { 0 };
         let links = scenario.queues().count() as u32;
         let channels = scenario.cells().count() as u32;
@@ -160,6 +163,7 @@ impl Flows {
             slots: Vec::with_capacity(network.layout.flows() as usize),
             header: Header::default(),
             fixed: 0,
+            path_owners: Vec::new(),
             owners: Vec::new(),
             openers: Vec::new(),
             due: Vec::new(),
@@ -183,12 +187,43 @@ impl Flows {
         flows.fixed = network.next_flow;
         let (lasting, connections) =
             (vec![Status::default(); flows.slots.len()], vec![Status::default(); flows.groups.len()]);
+        flows.add_paths(network);
         flows.window_starts.push(Snapshot { flows: lasting, connections });
         for (i, opener) in flows.openers.iter().enumerate() {
             flows.due.push(opener.due());
             network.set(Component::Generator(i), opener.due());
         }
         flows
+    }
+
+    /// Adds a slot for every further path of endpoints: packets that take it are those of the endpoint.
+    fn add_paths<P: Probe, T: Topology>(&mut self, network: &mut Network<P, T>) {
+        for (number, group) in (0..).zip(&self.groups) {
+            let members = 0..if group.spec.other_paths.is_empty() { 0 } else { group.spec.count };
+            for (slot, member) in (group.first_slot.unwrap_or(0)..).zip(members) {
+                network.add_paths(slot, (number, member), &group.spec);
+                for _ in &group.spec.other_paths {
+                    let never = (Instant::NEVER, Instant::NEVER);
+                    self.slots.push(FlowSlot::new(AnyFlow::Endpoint(Box::new(EndpointFlow::between_hosts(never)))));
+                    self.path_owners.push(slot);
+                }
+            }
+        }
+    }
+
+    /// Slot of the first connection.
+    fn first_connection(&self) -> u32 {
+        self.fixed + self.path_owners.len() as u32
+    }
+
+    /// The slot whose flow gets a packet of slot `slot`, which is none of a fixed flow; `None` if the packet belongs to
+    /// a connection that has closed.
+    #[inline(always)]
+    fn receiving_slot<P: Probe, T: Topology>(&self, packet: &Packet, network: &Network<P, T>) -> Option<u32> {
+        match self.path_owners.get((packet.slot - self.fixed) as usize) {
+            Some(&owner) => Some(owner),
+            None => (network.current_flow(packet.slot).0 == packet.flow).then_some(packet.slot),
+        }
     }
 
     /// Numbers the flow in `slot` and starts its timers.
@@ -233,7 +268,7 @@ impl Flows {
     pub fn deliver_here<P: Probe, T: Topology>(&mut self, now: Instant, handle: Handle, network: &mut Network<P, T>) {
         let mut packet = network.packets.take(handle, &mut self.header);
         let header = &self.header;
-        let Packet { slot, to_sink, .. } = packet;
+        let Packet { mut slot, to_sink, .. } = packet;
         if network.changes_packets() {
             if network.packets.is_damaged(handle) && !self.accepts_damage(handle, network) {
                 // The checksum is wrong.
@@ -246,9 +281,9 @@ impl Flows {
         if !to_sink {
             network.on_source_packet(now, &packet, header);
         }
-        if slot >= self.fixed && network.current_flow(slot).0 != packet.flow {
-            // The packet belongs to a connection that has closed.
-            return;
+        if slot >= self.fixed {
+            let Some(receiving) = self.receiving_slot(&packet, network) else { return };
+            slot = receiving;
         }
         let ends = &mut self.slots[slot as usize];
         let mut port = Port::new(network, now, slot, !to_sink);
@@ -387,7 +422,7 @@ impl Flows {
     /// Status of the connections per group, closed ones included.
     fn connections<P: Probe, T: Topology>(&self, network: &Network<P, T>) -> Vec<Status> {
         let mut sums: Vec<Status> = network.ledger.groups.iter().map(|group| group.ended_connections).collect();
-        for slot in self.fixed..self.slots.len() as u32 {
+        for slot in self.first_connection()..self.slots.len() as u32 {
             let (flow, group) = network.current_flow(slot);
             if flow != NO_FLOW {
                 sums[group as usize].add(&self.slots[slot as usize].flow.status());

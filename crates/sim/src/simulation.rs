@@ -113,7 +113,8 @@ impl Simulation {
     }
 
     fn on_engine(scenario: &Scenario, seed: u64, controls: &ControlFactory, has_probe: bool) -> Self {
-        let has_paths = |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1;
+        let has_paths =
+            |flow: &FlowSpec| flow.paths.data.len() > 1 || flow.paths.acks.len() > 1 || !flow.other_paths.is_empty();
         // A dumbbell's senders share no devices.
         let is_dumbbell = scenario.links.is_empty()
             && !scenario.flows.iter().any(has_paths)

@@ -129,7 +129,7 @@ impl Flows {
     #[cold]
     pub(super) fn deliver_notifications<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         while let Some((slot, event)) = network.ledger.notifications.pop_front() {
-            let owner = self.owners[(slot - self.fixed) as usize] as usize;
+            let owner = self.owners[(slot - self.first_connection()) as usize] as usize;
             self.openers[owner].on_event(now, slot, event);
             self.run_opener(now, owner, network);
         }
@@ -141,7 +141,7 @@ impl Flows {
         while let Some(slot) = network.ledger.ended.pop() {
             let (_, group) = network.current_flow(slot);
             network.ledger.closed(now, group);
-            let Some(owner) = slot.checked_sub(self.fixed) else { continue };
+            let Some(owner) = slot.checked_sub(self.first_connection()) else { continue };
             let owner = self.owners[owner as usize] as usize;
             network.ledger.groups[group as usize].ended_connections.add(&self.slots[slot as usize].flow.status());
             network.assign(slot, NO_FLOW);

@@ -136,6 +136,25 @@ impl<P: Probe, T: Topology> Network<P, T> {
         slot
     }
 
+    /// Adds a slot per further path of a group for its flow number `index`, which has `slot`.
+    pub fn add_paths(&mut self, slot: u32, (group, index): (u32, u32), spec: &FlowSpec) {
+        let slots = spec.other_paths.iter().map(|paths| {
+            // Stations of a path's wireless LAN are assigned in turn.
+            let spec = FlowSpec { paths: paths.clone(), station: None, ..spec.clone() };
+            self.add_slot((group, index), &spec)
+        });
+        if let Some(first) = slots.min() {
+            self.slots.path_slots.insert(slot, (first, slot));
+        }
+    }
+
+    /// Lets later packets of a slot take path number `path` of its group.
+    pub fn switch_path(&mut self, slot: u32, path: u32) {
+        if let Some((first, current)) = self.slots.path_slots.get_mut(&slot) {
+            *current = *first + path;
+        }
+    }
+
     /// Assigns a slot to a new flow, or to [`NO_FLOW`]; packets of the previous flow are no longer delivered.
     pub fn assign(&mut self, slot: u32, flow: u32) {
         self.air.cells_mut().iter_mut().for_each(|cell| cell.rtts.reset_slot(slot));
@@ -238,6 +257,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     #[inline(never)]
     pub fn send_payload(&mut self, now: Instant, (slot, from_source): (u32, bool), packet: &PayloadPacket) {
         let &PayloadPacket { ref header, len, segment, ecn, dscp, flow } = packet;
+        let slot = self.slots.path_of(slot);
         self.send_of(now, slot, Datagram { header, len, ecn, segment }, (from_source, Some((flow, dscp))));
     }
 
@@ -306,6 +326,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// no time.
     #[inline]
     pub fn drain_time(&self, slot: u32, from_source: bool) -> Instant {
+        let slot = self.slots.path_of(slot);
         let route = self.slots.route(slot);
         let over_access_link = if T::HAS_CELLS { from_source == route.access_at_source() } else { from_source };
         let is_direct = !over_access_link || route.transparent;

@@ -5,6 +5,7 @@ use super::path_table::PathTable;
 use crate::packet::{Origin, Packet};
 use crate::scenario::{FlowSpec, Middlebox};
 use crate::wlan::StationPlacement;
+use std::collections::BTreeMap;
 
 /// The slots of all flows, by number.
 #[derive(Default)]
@@ -12,6 +13,8 @@ pub(super) struct Slots {
     pub routes: Vec<Route>,
     pub details: Vec<RouteDetail>,
     pub paths: PathTable,
+    /// By slot of an endpoint with several paths: the slot of the first of its `paths`, and the one that it uses now.
+    pub path_slots: BTreeMap<u32, (u32, u32)>,
     /// Whether any flow has a middlebox; otherwise routes are not checked for one.
     pub has_middleboxes: bool,
     /// Whether any flow has a middlebox or a link flips bits; otherwise packets are not checked at the end of their
@@ -48,6 +51,15 @@ impl Slots {
         });
         self.details.push(RouteDetail { group, uplink: up, downlink: down });
         transparent
+    }
+
+    /// The slot of the path that packets of a slot take now.
+    #[inline]
+    pub fn path_of(&self, slot: u32) -> u32 {
+        if self.path_slots.is_empty() {
+            return slot;
+        }
+        self.path_slots.get(&slot).map_or(slot, |&(_, current)| current)
     }
 
     #[inline(always)]

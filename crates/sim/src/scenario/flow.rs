@@ -4,7 +4,7 @@ use super::keys::{Key, Kind, LONGEST, Need, Table, as_table, check_known, write}
 use super::paths::{Direction, PathRequest, Topology};
 use super::sender::{CLASS, DSCP, Dscp};
 use super::wlan::MAX_STATIONS;
-use super::{Error, FileSpec, Files, Paths, Traffic, traffic};
+use super::{EndpointSpec, Error, FileSpec, Files, Paths, Traffic, traffic};
 use serde_json::{Map, Value};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Rate};
@@ -48,6 +48,8 @@ pub struct FlowSpec {
     pub station: Option<u32>,
     /// Links that data and acknowledgments cross.
     pub paths: Paths,
+    /// Other paths that events of the group choose, in the order of their names.
+    pub other_paths: Vec<Paths>,
     /// Rate of each flow's access link; `None` for infinite.
     pub access_rate: Option<Rate>,
     /// Propagation delay of the access link, one way.
@@ -94,6 +96,7 @@ impl FlowSpec {
             links_delay,
             links_round_trip,
             paths,
+            other_paths: Vec::new(),
             direction,
             from: table.field("from")?,
             to: table.field("to")?,
@@ -113,6 +116,11 @@ impl FlowSpec {
             middlebox: table.field("middlebox")?,
             traffic: Traffic::read(&table.field::<String>("kind")?, place, (values, KEYS), files)?,
         };
+        if let Traffic::Endpoint(EndpointSpec { paths: Some(named), .. }) = &flow.traffic {
+            let routes = named.0.values().map(|route| (route.as_slice(), direction));
+            let paths = routes.map(|route| topology.there_and_back(&table, "paths", route));
+            flow.other_paths = paths.collect::<Result<_, _>>()?;
+        }
         if let Some(own) = flow.traffic.own_count() {
             if values.contains_key("count") && flow.count != own {
                 let text =

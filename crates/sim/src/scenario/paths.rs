@@ -83,6 +83,27 @@ impl Topology<'_> {
         Ok(Paths { data: data.into(), acks: acks.into() })
     }
 
+    /// Paths over the links `route` and back over the same ones, for the group at `table`, whose key `key` names them.
+    pub fn there_and_back(
+        &self,
+        table: &Table,
+        key: &str,
+        (route, direction): (&[String], Direction),
+    ) -> Result<Paths, Error> {
+        let wrong = |text: String| table.error(key, text);
+        let names = self.names();
+        let TopologyForm::Graph(graph) = self.form else {
+            let route = route.to_vec();
+            let ends = hop::ends(Some(&route), &names).map_err(wrong)?;
+            return Ok(Paths::along_row(ends, direction));
+        };
+        let (from, to) = (graph.node(table, "from")?, graph.node(table, "to")?);
+        let back: Vec<String> = route.iter().rev().cloned().collect();
+        let data = graph.named(route, &names, (from, to)).map_err(wrong)?;
+        let acks = graph.named(&back, &names, (to, from)).map_err(wrong)?;
+        Ok(Paths { data: data.into(), acks: acks.into() })
+    }
+
     /// Sum of the propagation delays on both paths.
     pub fn delay(&self, paths: &Paths) -> Duration {
         self.delay_of(&paths.data) + self.delay_of(&paths.acks)

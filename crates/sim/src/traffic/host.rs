@@ -81,6 +81,11 @@ pub(crate) trait Host: Wire {
     fn keeps_super_packets(&self) -> bool {
         false
     }
+    /// Lets later packets of both ends take path number `path` of the group.
+    fn switch_path(&mut self, path: u32) {
+        let _ = path;
+        unreachable!("only endpoints have several paths")
+    }
     /// Ends the current step of the run, so that its caller can take an event.
     fn pause(&mut self) {}
 }

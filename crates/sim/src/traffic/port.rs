@@ -173,6 +173,10 @@ impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
         !self.from_source || !self.network.has_access_rate(self.slot)
     }
 
+    fn switch_path(&mut self, path: u32) {
+        self.network.switch_path(self.slot, path);
+    }
+
     fn pause(&mut self) {
         self.network.pause();
     }

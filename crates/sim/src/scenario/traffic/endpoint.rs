@@ -1,6 +1,6 @@
 //! Endpoints: flows whose two ends are programs outside the simulator, such as a QUIC or WebRTC stack of the user's.
 
-use super::path_events::{EVENTS, PathEvents};
+use super::path_events::{EVENTS, NamedPaths, PATHS, PathEvents};
 use crate::scenario::Error;
 use crate::scenario::keys::{CustomForm, Datum, Field, Kind, Need, Table, table};
 use crate::scenario::value_error::ValueError;
@@ -35,8 +35,11 @@ table! {
         /// Fate of datagrams with a flipped bit: `drop`, as a checksum has it, or `deliver`, with one bit of the payload
         /// flipped.
         damage: String = Kind::Word("fate of damaged packets", || vec!["drop", "deliver"]), Need::Default("drop");
+        /// Other paths between the hosts, by name, for `events`: lists of links as in `route`, which the packets of the
+        /// sink take back. The first packets take `route`.
+        paths: Option<NamedPaths> = Kind::Custom(&PATHS), Need::Optional;
         /// Events on the path: `at` and one of `rebind = "port"` or `"address"`, a NAT that gives the source another
-        /// port or address, and `down = "2 s"`, a time without connection.
+        /// port or address, `path`, one of `paths` for later packets, and `down = "2 s"`, a time without connection.
         events: Option<PathEvents> = Kind::Custom(&EVENTS), Need::Optional;
     }
 }
@@ -63,6 +66,12 @@ impl EndpointSpec {
         self.layer == "ip"
     }
 
+    /// Number of a path among the group's, in the order of their names.
+    pub(crate) fn path_number(&self, name: &str) -> Option<u32> {
+        let position = self.paths.as_ref()?.0.keys().position(|known| known == name);
+        position.map(|position| position as u32)
+    }
+
     pub(super) fn check(&self, table: &Table) -> Result<(), Error> {
         check_word(&self.name).map_err(|text| table.error("name", text))?;
         let tags = self.tags.as_deref().unwrap_or_default();
@@ -82,6 +91,13 @@ impl EndpointSpec {
             return Err(
                 table.error("events", "a NAT rewrites UDP only here; leave rebind out, or write layer = \"udp\"")
             );
+        }
+        let known = self.paths.iter().flat_map(|paths| paths.0.keys()).map(String::as_str);
+        for name in self.events.iter().flat_map(PathEvents::path_names) {
+            if !known.clone().any(|known| known == name) {
+                let text = format!("no path {name:?}; name it in paths, e.g. paths = {{ {name} = [\"link\"] }}");
+                return Err(table.error("events", text));
+            }
         }
         let ipv6 = self.address.as_ref().is_some_and(|pair| pair.0[0].is_ipv6());
         if ipv6 && self.mtu < MIN_MTU_IPV6 {

@@ -24,7 +24,7 @@ pub use ladder::Ladder;
 pub use media::MediaSpec;
 pub(super) use packmime::HTTPS;
 pub use packmime::{Http, PackMimeSpec};
-pub use path_events::{PathEffect, PathEvent, PathEvents};
+pub use path_events::{NamedPaths, PathEffect, PathEvent, PathEvents};
 pub use pcap::{PcapKeys, PcapSpec};
 pub use request::RequestSpec;
 pub use rpm::RpmSpec;

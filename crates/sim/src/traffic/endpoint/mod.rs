@@ -3,6 +3,7 @@
 //!
 //! Header: `seq` is the place of the payload; super-packets have the payload bytes in `len`.
 
+mod schedule;
 mod sending;
 
 use super::host::{Endpoints, Host, ProgramParts};
@@ -11,8 +12,9 @@ use crate::endpoint::{Cx, Effect, EndEvent, Endpoint, OtherEvent, Received, Side
 use crate::hosts::PendingEvent;
 use crate::packet::ReceivedPacket;
 use crate::payload::{Place, ReceivedBytes};
-use crate::scenario::{EndpointSpec, FlowSpec, PathEffect, PathEvent};
+use crate::scenario::{EndpointSpec, FlowSpec};
 use crate::status::{Payload as Delivered, Status};
+use schedule::{PathAction, PathSchedule};
 use sending::{MAX_PACKET, Outgoing};
 use sojourn_aqm::{Duration, Ecn, Instant, Rate};
 use sojourn_tcp::Header;
@@ -33,8 +35,7 @@ pub(crate) struct EndpointFlow {
     tags: usize,
     /// Bytes that the source's host queues, and the rate of its access link.
     socket_buffer: Option<(u32, Rate)>,
-    /// Events on the path that are still to come; the next one is last.
-    path_events: Vec<PathEvent>,
+    schedule: PathSchedule,
     /// Packets that would leave their host before this are lost.
     down_until: Instant,
     /// Datagrams that the sink has received.
@@ -91,8 +92,6 @@ struct ArrivedDatagram {
 impl EndpointFlow {
     /// Member `member` of the group `flow`, which begins and stops at the ends of `span`.
     pub fn new(spec: &EndpointSpec, flow: &FlowSpec, member: u32, span: (Instant, Instant)) -> Self {
-        let mut path_events = spec.events.as_ref().map_or_else(Vec::new, |events| events.0.clone());
-        path_events.reverse();
         Self {
             mtu: spec.mtu,
             report_delay: spec.reports_oversize().then(|| flow.round_trip(member)),
@@ -100,7 +99,7 @@ impl EndpointFlow {
             gso: spec.gso,
             is_ip: spec.is_ip(),
             tags: spec.tags.as_ref().map_or(0, Vec::len),
-            path_events,
+            schedule: PathSchedule::new(spec),
             ..Self::between_hosts(span)
         }
     }
@@ -117,7 +116,7 @@ impl EndpointFlow {
             gso: false,
             is_ip: false,
             tags: 0,
-            path_events: Vec::new(),
+            schedule: PathSchedule::default(),
             down_until: Instant::ZERO,
             sink: DatagramSink::default(),
             arrived: 0,
@@ -320,13 +319,14 @@ impl EndpointFlow {
     /// Applies the next event on the path if it is due. Returns whether it was; no program notices.
     #[inline]
     fn apply_path_event(&mut self, now: Instant, host: &mut impl Host) -> bool {
-        let Some(event) = self.path_events.last().copied().filter(|event| event.at <= now) else { return false };
-        self.path_events.pop();
-        let parts = host.program_parts();
-        match event.effect {
-            PathEffect::RebindPort => parts.hosts.rebind(parts.end.slot, false),
-            PathEffect::RebindAddress => parts.hosts.rebind(parts.end.slot, true),
-            PathEffect::Down(span) => self.down_until = self.down_until.max(now + span),
+        let Some(action) = self.schedule.take_due(now) else { return false };
+        match action {
+            PathAction::Rebind { moves } => {
+                let parts = host.program_parts();
+                parts.hosts.rebind(parts.end.slot, moves);
+            }
+            PathAction::Switch(path) => host.switch_path(path),
+            PathAction::Down(span) => self.down_until = self.down_until.max(now + span),
         }
         true
     }
@@ -403,8 +403,7 @@ impl Endpoints for EndpointFlow {
     }
 
     fn source_deadline(&self) -> Instant {
-        let event = self.path_events.last().map_or(Instant::NEVER, |event| event.at);
-        self.deadline(Side::Source).min(event)
+        self.deadline(Side::Source).min(self.schedule.due())
     }
 
     fn sink_deadline(&self) -> Instant {
