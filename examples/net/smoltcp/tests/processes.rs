@@ -1,0 +1,19 @@
+//! Equal decisions in five processes; the seed of sequence numbers and ports changes none of them.
+
+use std::process::Command;
+
+fn run(seed: u64) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_sojourn-net-smoltcp")).arg(seed.to_string()).output();
+    let output = output.expect("the program was built");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("it prints text")
+}
+
+#[test]
+fn five_processes_make_equal_decisions() {
+    let first = run(1);
+    assert!(first.starts_with("seed 1: "), "{first}");
+    for _ in 1..5 {
+        assert_eq!(run(1), first);
+    }
+}
