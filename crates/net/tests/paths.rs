@@ -97,6 +97,34 @@ fn a_path_without_an_event_changes_nothing() {
     assert_eq!(run("events = [{ at = \"1 s\", path = \"wifi\" }]").fingerprint(), plain.fingerprint());
 }
 
+/// A station whose access point has two links to the server, and more keys of the group.
+fn wireless(keys: &str) -> String {
+    let node = |name: &str, kind: &str| format!("[[nodes]]\nname = \"{name}\"\nkind = \"{kind}\"\n");
+    let link = |name: &str, ms: u32| {
+        format!(
+            "[[links]]\nname = \"{name}\"\nfrom = \"ap\"\nto = \"server\"\nrate = \"20 Mbit/s\"\ndelay = \"{ms} ms\"\n"
+        )
+    };
+    let nodes = node("phones", "stations") + &node("ap", "access-point") + &node("server", "host");
+    let wlan = "[[links]]\nname = \"wlan\"\nfrom = \"ap\"\nto = \"phones\"\n[links.wlan]\n[[links.wlan.stations]]\ncount = 3\nrate = \"54 Mbit/s\"\n";
+    let group = "[[flows]]\nkind = \"endpoint\"\nname = \"call\"\nfrom = \"phones\"\nto = \"server\"\n\
+                 paths = { far = [\"wlan\", \"b\"] }\nevents = [{ at = \"1 s\", path = \"far\" }]\n";
+    format!("duration = \"4 s\"\n{nodes}{}{}{wlan}{group}{keys}\n", link("a", 2), link("b", 30))
+}
+
+#[test]
+fn a_station_stays_the_same_on_every_path() {
+    let mut net = net(&wireless("station = 1"));
+    net.attach("call", paced(), Echo::default()).expect("it is there");
+    let report = net.run().expect("no fault");
+    let endpoint = report.summary().groups[0].endpoint.as_ref().expect("an endpoint");
+    assert!(endpoint.source.received > 560 && endpoint.sink.received > 550, "{endpoint:?}");
+    let far = report.summary().hops.iter().find(|hop| hop.name == "b").expect("the link").links.forward.packets;
+    assert!(u64::abs_diff(far, 428) <= 5, "{far}");
+    let error = Net::parse(&wireless(""), 1).err().expect("no station").to_string();
+    assert!(error.starts_with("flows[0].station: paths begin or end at one station"), "{error}");
+}
+
 #[test]
 fn every_drive_meets_the_same_paths() {
     let keys = "count = 3\nrtt = \"80 ms\"\nevents = [{ at = \"1.1 s\", path = \"lte\" }, { at = \"1.7 s\", path = \"wifi\" }]";

@@ -139,8 +139,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
     /// Adds a slot per further path of a group for its flow number `index`, which has `slot`.
     pub fn add_paths(&mut self, slot: u32, (group, index): (u32, u32), spec: &FlowSpec) {
         let slots = spec.other_paths.iter().map(|paths| {
-            // Stations of a path's wireless LAN are assigned in turn.
-            let spec = FlowSpec { paths: paths.clone(), station: None, ..spec.clone() };
+            let spec = FlowSpec { paths: paths.clone(), ..spec.clone() };
             self.add_slot((group, index), &spec)
         });
         if let Some(first) = slots.min() {

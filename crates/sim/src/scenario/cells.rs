@@ -80,6 +80,9 @@ impl Scenario {
                     let ends = flow.from.as_ref().zip(flow.to.as_ref());
                     return error("station", ends.map_or_else(|| "needs [wlan]; leave it out".into(), of_graph));
                 }
+                (None, Some(_)) if !flow.other_paths.is_empty() => {
+                    return error("station", "paths begin or end at one station; write its number".into());
+                }
                 (None, _) => {}
             }
         }
