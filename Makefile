@@ -136,6 +136,10 @@ wheel: $(VENV)/.release $(VENV)/.page ## build wheels and source distributions i
 net-faults: $(VENV)/.made ## plant faults in the network for programs, one by one, and check that the test named beside each finds it
 	@$(BIN)/python tests/net_faults.py $(FAULTS)
 
+.PHONY: net-machines
+net-machines: $(VENV)/.made ## compare the decisions of programs in a net on this machine, AArch64 (qemu-user) and WebAssembly (Node.js); skipped with the reason
+	@$(BIN)/python tests/net_machines.py
+
 .PHONY: release-check
 release-check: wheel ## the check-list of a release over what `wheel` builds: versions, changelog, tag, licences, contents, links, a fresh environment
 	@CARGO="$(CARGO)" $(BIN)/python packages/release.py "$(OUT)/dist"
