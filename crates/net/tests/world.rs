@@ -576,3 +576,24 @@ fn marks_reach_a_program_that_is_called() {
     assert_eq!(seen.values().sum::<u64>(), source.received + sink.received);
     assert!(source.marked > 20);
 }
+
+#[test]
+fn losses_of_the_warmup_stay_there_if_an_end_acts_at_its_end() {
+    for last in [999_999_999, 1_000_000_000, 1_000_000_001] {
+        let world =
+            call("", "aqm = \"droptail\"\nlimit = \"5 packets\"", "").replace("\"3 s\"", "\"3 s\"\nwarmup = \"1 s\"");
+        let mut net = net(&world, 1);
+        let (source, sink) = net.pair("call").expect("it is there");
+        let to = net.address(sink);
+        for (at, count) in [(500_000_000, 100), (last, 1)] {
+            while !matches!(net.advance(Instant::from_nanos(at)).expect("no fault"), Event::End) {}
+            for _ in 0..count {
+                net.send(source, &Datagram::to(to, &[0; 1_000])).expect("it can be sent");
+            }
+        }
+        while !matches!(net.next().expect("no fault"), Event::End) {}
+        let report = net.finish().expect("no file");
+        let source = &report.summary().groups[0].endpoint.as_ref().expect("an endpoint").source;
+        assert_eq!((source.sent, source.lost), (u64::from(last >= 1_000_000_000), 0), "{last}");
+    }
+}

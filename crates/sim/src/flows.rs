@@ -395,7 +395,7 @@ impl Flows {
     /// Counts the datagrams of endpoints that have been lost.
     pub fn collect_lost<P: Probe, T: Topology>(&mut self, now: Instant, network: &mut Network<P, T>) {
         for LostDatagrams { group, side, tag, count } in network.packets.payloads.take_lost() {
-            network.ledger.endpoint(now, group).sent_by(side, tag).lost += count;
+            network.ledger.endpoint_of(now, group).sent_by(side, tag).lost += count;
         }
     }
 

@@ -184,6 +184,13 @@ impl Ledger {
         &mut self.counts(now, group).endpoint
     }
 
+    /// The same in the interval of any instant, which may be before the latest one.
+    pub fn endpoint_of(&mut self, at: Instant, group: u32) -> &mut ProgramCounts {
+        let (groups, counts) = (self.groups.len(), self.counts.of(at));
+        counts.resize_with(groups, GroupCounts::default);
+        &mut counts[group as usize].endpoint
+    }
+
     /// The counts of each group from window start `number` on.
     pub fn counts_from(&self, number: usize) -> Vec<GroupCounts> {
         let mut counts = self.counts.sum(number);
