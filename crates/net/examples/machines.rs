@@ -68,7 +68,7 @@ impl Endpoint for Chatter {
 fn net((queue, keys): (&str, &str), group: &str) -> Result<Net, Error> {
     let world = format!(
         "duration = \"6 s\"\n[link]\nrate = \"11.3 Mbit/s\"\ndelay = \"7 ms\"\n{queue}\n{keys}[[flows]]\n{group}\nrtt = \"33 ms\"\n\
-         [[flows]]\nkind = \"tcp\"\nrtt = \"41 ms\"\nspread = \"1 s\"\n[[flows]]\nkind = \"voice\"\nrtt = \"29 ms\"\n"
+         [[flows]]\nkind = \"tcp\"\nrtt = \"41 ms\"\nspread = \"1 s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"64 kbit/s\"\nsize = \"200 B\"\nrtt = \"29 ms\"\n"
     );
     Ok(Net::parse(&world, SEED)?.without_log())
 }

@@ -6,7 +6,7 @@ use smoltcp::socket::tcp;
 pub use smoltcp::socket::tcp::CongestionControl;
 use smoltcp::time::Instant as Micros;
 use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr};
-use sojourn_net::{Cx, Endpoint, Instant, OtherEvent, Received, Transmit};
+use sojourn_net::{Cx, Endpoint, Instant, OtherEvent, Received, Standing, Transmit};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 
@@ -124,6 +124,10 @@ impl Endpoint for Host {
         let at = self.interface.as_mut()?.poll_at(Micros::ZERO, &self.sockets);
         let at = at.map(|at| Instant::from_nanos(at.total_micros().max(0) as u64 * 1_000));
         [at, self.poll_at].into_iter().flatten().min()
+    }
+
+    fn standing(&self) -> Standing {
+        Standing { delivered: (!self.is_source).then_some(self.moved as u64), ..Standing::default() }
     }
 }
 
