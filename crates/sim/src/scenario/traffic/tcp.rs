@@ -119,9 +119,9 @@ impl TcpSpec {
 
     /// Rejects keys that quinn does not support.
     fn check_quinn(&self, table: &Table) -> Result<(), Error> {
-        if !["newreno", "cubic"].contains(&self.cc.text.as_str()) {
+        if !["newreno", "cubic", "bbr"].contains(&self.cc.text.as_str()) {
             let text = format!(
-                "quinn runs newreno and cubic here, not {}; choose one, or stack = \"quic-rfc9002\"",
+                "quinn has newreno, cubic and bbr, not {}; choose one, or stack = \"quic-rfc9002\"",
                 self.cc.text
             );
             return Err(table.error("cc", text));
