@@ -101,6 +101,9 @@ pub use playback::VideoSummary;
 pub use programs::{NoteSummary, ProgramSummary, SentSummary};
 pub use quantiles::Quantiles;
 pub use queue_event::{QueueEvent, fate_of_drop};
+/// The version that `stack = "quinn"` runs.
+#[cfg(feature = "quinn")]
+pub use quinn_proto;
 pub use recording::{DropPolicy, EntryKind, RecordingAnalysis, RecordingEntry, RecordingError};
 pub use responsiveness::{Confidence, Responsiveness, RpmSummary};
 pub use simulation::{OfferedPacket, Output, QueueView, Simulation, SubqueueVisitor};
@@ -109,8 +112,8 @@ pub use summary::{
     jain,
 };
 pub use table::{Column, Table};
-#[cfg(feature = "quinn")]
-pub use traffic::quinn_programs;
 pub use traffic::{PlannedSource, plan};
+#[cfg(feature = "quinn")]
+pub use traffic::{QuinnSetup, quinn_programs};
 pub use warmup::{Statistics, mser};
 pub use wlan::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};

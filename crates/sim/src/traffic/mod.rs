@@ -40,6 +40,8 @@ pub(crate) use opener::Opener;
 pub(crate) use opening::Opening;
 pub use plan::{PlannedSource, plan};
 pub(crate) use port::Port;
+#[cfg(feature = "quinn")]
+pub use quinn::QuinnSetup;
 pub(crate) use super_packet::SuperPacket;
 
 #[cfg(feature = "quinn")]

@@ -15,7 +15,7 @@ use quinn_proto::{
     WriteError,
 };
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
-use transport::Setup;
+pub use transport::QuinnSetup;
 
 /// One end: a client that opens a connection and sends, or a server that reads.
 pub(super) struct QuinnEndpoint {
@@ -41,7 +41,7 @@ pub(super) struct QuinnEndpoint {
 
 /// The client and the server of a connection; both draw from `rng`.
 pub(super) fn pair(spec: &TcpSpec, begun: Instant, size: Option<u64>, rng: Rng) -> [Box<dyn Endpoint>; 2] {
-    let Setup { client, endpoints, zero } = Setup::new(spec, rng);
+    let QuinnSetup { client, endpoints, zero } = QuinnSetup::of(spec, rng);
     let of = |endpoint, client| QuinnEndpoint {
         endpoint,
         connection: None,

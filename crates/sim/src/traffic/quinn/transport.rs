@@ -10,8 +10,9 @@ use sojourn_aqm::Rng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The two ends before a connection.
-pub(super) struct Setup {
+/// The two ends before a connection, without cryptography and with seeded generators.
+pub struct QuinnSetup {
+    /// Configuration of the client's connection.
     pub client: ClientConfig,
     /// Of the client and of the server.
     pub endpoints: [Endpoint; 2],
@@ -19,11 +20,16 @@ pub(super) struct Setup {
     pub zero: std::time::Instant,
 }
 
-impl Setup {
+impl QuinnSetup {
+    /// Ends of the flow `spec`.
+    pub(super) fn of(spec: &TcpSpec, rng: Rng) -> Self {
+        Self::new(transport(spec), rng)
+    }
+
     /// Ends that draw from `rng`.
     #[expect(clippy::disallowed_methods, reason = "epoch of a clock of which only differences are used")]
-    pub fn new(spec: &TcpSpec, mut rng: Rng) -> Self {
-        let transport = Arc::new(transport(spec));
+    pub fn new(transport: TransportConfig, mut rng: Rng) -> Self {
+        let transport = Arc::new(transport);
         let mut server = ServerConfig::new(Arc::new(NullSession), Arc::new(NullSession));
         server.transport_config(transport.clone());
         // Tokens for later connections contain the time of day, so none is sent.
@@ -44,7 +50,7 @@ fn endpoint(server: Option<Arc<ServerConfig>>, rng: &mut Rng) -> Endpoint {
     config.rng_seed(Some(seed));
     let ids = Arc::new(AtomicU64::new(rng.next_u64()));
     config.cid_generator(move || Box::new(ConnectionIds(ids.clone())));
-    Endpoint::new(Arc::new(config), server, false, None)
+    Endpoint::new(Arc::new(config), server, true, None)
 }
 
 /// Connection IDs derived from the seed.
