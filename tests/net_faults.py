@@ -1,12 +1,13 @@
-"""Faults planted in the network for programs, each of which a named test must find.
+"""Faults planted in the network for programs and in a stack, quinn. A named test must find each.
 
-`make net-faults` applies one edit after the other to a copy of the crates, runs the test that is named beside it, and
-fails if it passes. The unchanged copy must pass all of them first.
+`make net-faults` applies one edit after the other to a copy of the crates or of quinn-proto, runs the test that is
+named beside it, and fails if it passes. The unchanged copy must pass all of them first.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -156,27 +157,132 @@ FAULTS = (
 )
 
 
-def copied(folder: Path) -> Path:
-    """Copy the tracked files, with times that let an earlier build serve."""
-    places = ("Cargo.lock", "*.toml", "crates", "examples", "bench")
-    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *places]
-    files = subprocess.run(command, cwd=REPO, check=True, capture_output=True, text=True).stdout.splitlines()
+STACK = "quinn-proto"
+STACK_FAULTS = (
+    Fault(
+        "the stack is deaf to CE",
+        "src/connection/mod.rs",
+        "Ok(false) => {}",
+        "Ok(_) if newly_acked > 0 => {}\n            Ok(false) => {}",
+        "sojourn-net",
+        "marks_lower_the_rate",
+    ),
+    Fault(
+        "the stack does not pace",
+        "src/connection/pacing.rs",
+        "if window > u64::from(u32::MAX) {",
+        "if window > 0 {",
+        "sojourn-net",
+        "bursts_fit_a_short_queue",
+    ),
+    Fault(
+        "the stack's window never falls",
+        "src/congestion/cubic.rs",
+        "self.window = self.ssthresh;",
+        "",
+        "sojourn-net",
+        "losses_lower_the_window",
+    ),
+    Fault(
+        "the stack's probes come ten times as late",
+        "src/connection/mod.rs",
+        "self.path.rtt.pto_base() * backoff;",
+        "self.path.rtt.pto_base() * (10 * backoff);",
+        "sojourn-net",
+        "a_lost_message_arrives_after_a_probe",
+    ),
+    Fault(
+        "the stack's MTU search trusts a lost probe",
+        "src/connection/mod.rs",
+        "self.path.mtud.on_probe_lost();",
+        "if !self.path.mtud.on_acked(SpaceId::Data, packet, info.size) { self.path.mtud.on_probe_lost(); }",
+        "sojourn-net",
+        "the_search_for_the_mtu_rejects_a_black_hole",
+    ),
+    Fault(
+        "the stack never suspects a black hole",
+        "src/connection/mtud.rs",
+        "const BLACK_HOLE_THRESHOLD: usize = 3;",
+        "const BLACK_HOLE_THRESHOLD: usize = 1_000_000;",
+        "sojourn-net",
+        "a_black_hole_is_found",
+    ),
+    Fault(
+        "the stack's migration keeps the old window",
+        "src/connection/mod.rs",
+        "let mut new_path = if remote.is_ipv4() && remote.ip() == self.path.remote.ip() {",
+        "let mut new_path = if remote.is_ipv4() {",
+        "sojourn-net",
+        "another_address_has_a_window_of_its_own",
+    ),
+    Fault(
+        "the stack delays acknowledgments by two seconds",
+        "src/connection/mod.rs",
+        ".set(Timer::MaxAckDelay, now + self.ack_frequency.max_ack_delay);",
+        ".set(Timer::MaxAckDelay, now + Duration::from_secs(2));",
+        "sojourn-net",
+        "a_message_is_acknowledged_in_time",
+    ),
+    Fault(
+        "the stack reads the real clock",
+        "src/connection/packet_builder.rs",
+        "time_sent: now,",
+        "time_sent: Instant::now(),",
+        "sojourn-net",
+        "two_runs_make_equal_decisions",
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of the crates, the folder of the files that faults edit, and options of cargo there."""
+
+    crates: Path
+    edited: Path
+    options: tuple[str, ...]
+
+    @classmethod
+    def of_crates(cls, folder: Path) -> Copy:
+        """Copy the tracked files of the crates."""
+        places = ("Cargo.lock", "*.toml", "crates", "examples", "bench")
+        command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", *places]
+        files = subprocess.run(command, cwd=REPO, check=True, capture_output=True, text=True).stdout.splitlines()
+        copy_files(REPO, folder, files)
+        return cls(folder, folder, ("--locked",))
+
+    @classmethod
+    def of_stack(cls, folder: Path) -> Copy:
+        """Copy the crates, and the stack beside them in the version that they lock."""
+        crates = cls.of_crates(folder).crates
+        # A path dependency inside the workspace's folder would become its member.
+        stack = folder.with_name(f"{folder.name}-{STACK}")
+        command = ["cargo", "metadata", "--locked", "--all-features", "--format-version", "1"]
+        metadata = json.loads(subprocess.run(command, cwd=crates, check=True, capture_output=True).stdout)
+        [manifest] = [package["manifest_path"] for package in metadata["packages"] if package["name"] == STACK]
+        source = Path(manifest).parent
+        copy_files(source, stack, [str(path.relative_to(source)) for path in source.rglob("*")])
+        # Another source of a package changes the lock file.
+        return cls(crates, stack, ("--offline", "--config", f"patch.crates-io.{STACK}.path={json.dumps(str(stack))}"))
+
+
+def copy_files(source: Path, target: Path, files: list[str]) -> None:
+    """Copy files that differ; the others keep their times, so an earlier build serves."""
     for file in files:
-        source, target = REPO / file, folder / file
-        if source.is_file() and (not target.exists() or target.read_bytes() != source.read_bytes()):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(source, target)
-    return folder
+        before, after = source / file, target / file
+        if before.is_file() and (not after.exists() or after.read_bytes() != before.read_bytes()):
+            after.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(before, after)
 
 
-def passes(copy: Path, package: str, tests: list[str]) -> bool:
+def passes(copy: Copy, package: str, tests: list[str]) -> bool:
     """Whether the tests of a package pass in the copy; a build that fails does not count as a found fault."""
     features = ["--features", "quinn"] if package == "sojourn-net" else []
-    command = ["cargo", "test", "--locked", "--package", package, *features, "--tests"]
-    environment = os.environ | {"CARGO_TARGET_DIR": str(copy / "target")}
-    subprocess.run([*command, "--no-run", "--quiet"], cwd=copy, env=environment, check=True)
+    command = ["cargo", "test", *copy.options, "--package", package, *features, "--tests"]
+    environment = os.environ | {"CARGO_TARGET_DIR": str(copy.crates / "target")}
+    subprocess.run([*command, "--no-run", "--quiet"], cwd=copy.crates, env=environment, check=True)
     done = subprocess.run(
-        [*command, "--", "--exact", *tests], cwd=copy, env=environment, capture_output=True, text=True
+        [*command, "--", "--exact", *tests], cwd=copy.crates, env=environment, capture_output=True, text=True
     )
     ran = sum(done.stdout.count(f"test {test} ... ") for test in tests)
     if ran < len(tests):
@@ -184,21 +290,15 @@ def passes(copy: Path, package: str, tests: list[str]) -> bool:
     return done.returncode == 0
 
 
-def main() -> None:
-    """Try the faults whose names contain one of the words given, all without any."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("words", nargs="*", help="words of the faults to try [all]")
-    parser.add_argument("--folder", type=Path, default=REPO / "out" / "net-faults", help="folder of the copy")
-    arguments = parser.parse_args()
-    chosen = [fault for fault in FAULTS if not arguments.words or any(word in fault.name for word in arguments.words)]
-    copy = copied(arguments.folder)
-    for package in sorted({fault.package for fault in chosen}):
-        tests = sorted({fault.test for fault in chosen if fault.package == package})
+def missed(copy: Copy, faults: list[Fault]) -> list[str]:
+    """Plant one fault after the other, print each verdict, and return the names of those that no test found."""
+    for package in sorted({fault.package for fault in faults}):
+        tests = sorted({fault.test for fault in faults if fault.package == package})
         if not passes(copy, package, tests):
             raise SystemExit(f"{package}: the unchanged copy fails; correct that first")
-    missed = []
-    for fault in chosen:
-        file = copy / fault.file
+    names = []
+    for fault in faults:
+        file = copy.edited / fault.file
         text = file.read_text("utf-8")
         if text.count(fault.before) != 1:
             raise SystemExit(
@@ -210,8 +310,24 @@ def main() -> None:
         finally:
             file.write_text(text, "utf-8")
         print(f"{'found ' if found else 'MISSED'}  {fault.name}: {fault.test}", flush=True)
-        missed += [] if found else [fault.name]
-    sys.exit(1 if missed else 0)
+        names += [] if found else [fault.name]
+    return names
+
+
+def main() -> None:
+    """Try the faults whose names contain one of the words given, all without any."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("words", nargs="*", help="words of the faults to try [all]")
+    parser.add_argument("--folder", type=Path, default=REPO / "out" / "net-faults", help="folder of the copy")
+    arguments = parser.parse_args()
+    names = []
+    for faults, copy in ((FAULTS, Copy.of_crates), (STACK_FAULTS, Copy.of_stack)):
+        chosen = [
+            fault for fault in faults if not arguments.words or any(word in fault.name for word in arguments.words)
+        ]
+        if chosen:
+            names += missed(copy(arguments.folder), chosen)
+    sys.exit(1 if names else 0)
 
 
 if __name__ == "__main__":
