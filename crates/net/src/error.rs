@@ -56,6 +56,10 @@ pub enum Error {
     /// A program that asks for what no run can give.
     #[error("{0}")]
     Fault(String),
+    /// A clock of the process that cannot follow the net.
+    #[cfg(feature = "process")]
+    #[error("{0}")]
+    Process(String),
     /// A time before the present.
     #[error("{at} ns is before the net's time, {now} ns; time never goes back")]
     Past {

@@ -5,6 +5,8 @@ mod error;
 mod expect;
 mod files;
 mod net;
+#[cfg(feature = "process")]
+pub mod process;
 mod report;
 #[cfg(feature = "async")]
 pub mod runtime;

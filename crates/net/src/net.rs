@@ -133,6 +133,8 @@ pub struct Net {
     has_log: bool,
     /// File of the capture, if one is written.
     capture: Option<UnfinishedFile>,
+    #[cfg(feature = "process")]
+    clock: crate::process::ProcessClock,
 }
 
 impl Net {
@@ -166,7 +168,18 @@ impl Net {
         simulation.record_decisions();
         let name = if scenario.name.is_empty() { test_name() } else { scenario.name.clone() };
         let (base, bytes) = (std::time::Instant::now(), Vec::new());
-        Self { simulation, scenario, name, seed, base, bytes, has_log: true, capture: None }
+        Self {
+            simulation,
+            scenario,
+            name,
+            seed,
+            base,
+            bytes,
+            has_log: true,
+            capture: None,
+            #[cfg(feature = "process")]
+            clock: Default::default(),
+        }
     }
 
     /// The same with a name for records and messages; by default that of the file, of the scenario, or of the test.
@@ -357,7 +370,10 @@ impl Net {
     }
 
     fn take(&mut self, until: Instant) -> Result<Event<'_>, Error> {
-        let Some((id, event)) = self.simulation.next_event(until) else {
+        let event = self.simulation.next_event(until);
+        #[cfg(feature = "process")]
+        self.clock.set(self.simulation.now());
+        let Some((id, event)) = event else {
             return match self.simulation.fault() {
                 Some((id, fault)) => {
                     let (group, member) = self.simulation.member(id);
@@ -400,7 +416,7 @@ impl Net {
         sink: impl Endpoint + 'static,
     ) -> Result<(), Error> {
         let (source_end, sink_end) = self.pair(name)?;
-        self.simulation.attach([source_end.id, sink_end.id], [Box::new(source), Box::new(sink)]);
+        self.attach_pair([source_end, sink_end], [Box::new(source), Box::new(sink)]);
         Ok(())
     }
 
@@ -417,9 +433,23 @@ impl Net {
         let (group, _) = self.group(name)?;
         for member in 0..self.scenario.flows[group as usize].count {
             let (source, sink) = self.pair_at(name, member)?;
-            self.simulation.attach([source.id, sink.id], create(member));
+            self.attach_pair([source, sink], create(member));
         }
         Ok(())
+    }
+
+    fn attach_pair(&mut self, ends: [End; 2], programs: [Box<dyn Endpoint>; 2]) {
+        #[cfg(feature = "process")]
+        let programs = programs.map(|program| -> Box<dyn Endpoint> {
+            Box::new(crate::process::Clocked { clock: self.clock.clone(), program })
+        });
+        self.simulation.attach(ends.map(|end| end.id), programs);
+    }
+
+    /// The clock of this thread follows the net from now on.
+    #[cfg(feature = "process")]
+    pub(crate) fn drive_process_clock(&mut self) {
+        self.base = self.clock.drive(self.now());
     }
 
     /// Runs to the end; programs of ends are attached, and events of the others are discarded.

@@ -32,6 +32,24 @@ pub(crate) fn is_running() -> bool {
     IS_RUNNING.get()
 }
 
+/// The sentences judged so far in a thread, for another one that continues its test.
+#[cfg(feature = "process")]
+pub(crate) struct SentenceLog(BTreeMap<String, Observed>, bool);
+
+#[cfg(feature = "process")]
+impl SentenceLog {
+    /// Takes this thread's.
+    pub fn take() -> Self {
+        Self(OBSERVED.take(), IS_RUNNING.get())
+    }
+
+    /// Makes them this thread's.
+    pub fn restore(self) {
+        OBSERVED.set(self.0);
+        IS_RUNNING.set(self.1);
+    }
+}
+
 /// Calls `test` with every seed of `seeds`, whichever fail, and then panics if any did: with their number, the first
 /// message, and the distribution of each comparison's left side.
 ///
