@@ -31,8 +31,8 @@ use std::time::{Duration, SystemTime};
 
 /// Calls `work` with the net in a thread of its own. There, `Instant::now()` is the net's time, `Net::std(Net::now())`,
 /// `SystemTime::now()` is 2026-01-01 at the start of the run, and random numbers of the system are drawn from the seed
-/// of the net. The clock follows the net by [`Net::next`], [`Net::advance`] and in calls of attached programs; it stands
-/// still after the end of the run.
+/// of the net. The clock follows the net by [`Net::next`], [`Net::advance`] and in calls of attached programs; it stops
+/// after the end of the run.
 ///
 /// # Errors
 ///

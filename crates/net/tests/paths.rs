@@ -5,7 +5,7 @@ mod common;
 use common::{Echo, Paced, Programs};
 use sojourn_net::{Datagram, Duration, Endpoint, Event, Instant, Net, Report};
 
-/// Two links between a phone and a server, of which the second is slower and longer, and more keys of the group.
+/// A fast, short link and a slow, long one between a phone and a server, and more keys of the group.
 fn world(keys: &str) -> String {
     format!(
         "duration = \"4 s\"\n[[nodes]]\nname = \"phone\"\n[[nodes]]\nname = \"server\"\n\

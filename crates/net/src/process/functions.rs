@@ -184,7 +184,7 @@ const MAX_ENTROPY: usize = 256;
 mod tests {
     use super::*;
 
-    /// What `clock_gettime` returns, in nanoseconds.
+    /// Time of `clock_gettime`, in nanoseconds.
     fn read(clock: c_int) -> u64 {
         let mut value = timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `value` is a live timespec.
