@@ -64,11 +64,11 @@ impl Endpoint for Chatter {
     }
 }
 
-/// A run of 6 s over the link, with `group` beside CUBIC and a call.
+/// A run of 6 s over the link, with `group` beside CUBIC.
 fn net((queue, keys): (&str, &str), group: &str) -> Result<Net, Error> {
     let world = format!(
         "duration = \"6 s\"\n[link]\nrate = \"11.3 Mbit/s\"\ndelay = \"7 ms\"\n{queue}\n{keys}[[flows]]\n{group}\nrtt = \"33 ms\"\n\
-         [[flows]]\nkind = \"tcp\"\nrtt = \"41 ms\"\nspread = \"1 s\"\n[[flows]]\nkind = \"cbr\"\nrate = \"64 kbit/s\"\nsize = \"200 B\"\nrtt = \"29 ms\"\n"
+         [[flows]]\nkind = \"tcp\"\nrtt = \"41 ms\"\nspread = \"1 s\"\n"
     );
     Ok(Net::parse(&world, SEED)?.without_log())
 }
