@@ -69,8 +69,8 @@ FAULTS = (
     Fault(
         "sizes have no IP header",
         SENDING,
-        "const UDP_IPV4: u32 = 28;",
-        "const UDP_IPV4: u32 = 8;",
+        "false => (ip_bytes(from.ip()) + UDP_BYTES) as u32,",
+        "false => UDP_BYTES as u32,",
         "sojourn-net",
         "a_datagram_has_its_headers_and_its_bytes",
     ),

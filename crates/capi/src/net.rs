@@ -2,11 +2,11 @@
 
 mod address;
 
-use address::{SockaddrStorage, read_address, write_address};
+use address::{SockaddrStorage, read_address, unreadable, write_address};
 use sojourn_library::abi::{BUSY, FAILED, INVALID, OK, PANICKED, REFUSED, UNKNOWN};
 use sojourn_library::border::{self, Handle, HandleNames, SizePrefixed, guarded, read_text, size_of_given};
 use sojourn_library::queue::Error;
-use sojourn_net::{Datagram, Ecn, End, Event, Instant, Net, Report};
+use sojourn_net::{Datagram, Ecn, End, Event, Instant, Net, Report, Transmit};
 use sojourn_sim::scenario::Scenario;
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int, c_void};
@@ -140,18 +140,18 @@ impl OpenNet {
     fn net(&mut self) -> Result<&mut Net, Error> {
         match &mut self.run {
             Run::Open(net) => Ok(net),
-            _ => Err(Error { code: ENDED, text: "the run is over; open another net for another run".into() }),
+            _ => Err(ended()),
         }
     }
 
     /// The net and an end by number.
+    #[inline]
     fn net_and_end(&mut self, number: u32) -> Result<(&mut Net, End), Error> {
-        let count = self.ends.len();
-        let end = self.ends.get(number as usize).copied().ok_or_else(|| Error {
-            code: UNKNOWN,
-            text: format!("end {number}: the net has {count} ends; take numbers from sojourn_net_end"),
-        })?;
-        Ok((self.net()?, end))
+        let Some(&end) = self.ends.get(number as usize) else { return Err(unknown_end(number, self.ends.len())) };
+        match &mut self.run {
+            Run::Open(net) => Ok((net, end)),
+            _ => Err(ended()),
+        }
     }
 
     fn number_of(first: &[u32], end: End) -> u32 {
@@ -174,18 +174,22 @@ impl OpenNet {
     ///
     /// # Safety
     /// `place` is null or an event of its size.
-    #[inline]
+    #[inline(always)]
     unsafe fn take(&mut self, until: Option<Instant>, place: *mut EventView) -> Result<c_int, Error> {
         // SAFETY: by this function's contract.
         unsafe { size_of_given(place.cast_const())? };
-        let Run::Open(net) = &mut self.run else { return self.net().map(|_| OK) };
-        let event = match until {
+        let Run::Open(net) = &mut self.run else { return Err(ended()) };
+        let taken = match until {
             Some(until) => net.advance(until),
             None => net.next(),
         };
-        let event = event.map_err(of_net)?;
         // SAFETY: at least as large as this version's struct, by its size.
         let view = unsafe { &mut *place };
+        // By reference: an event moved out of the result is copied field by field.
+        let event = match &taken {
+            Ok(event) => event,
+            Err(error) => return Err(describe(error)),
+        };
         (view.ecn, view.tag, view.reserved, view.mtu, view.reserved_2) = (0, 0, 0, 0, 0);
         (view.length, view.bytes, view.end) = (0, std::ptr::null(), 0);
         (view.remote.ss_family, view.local.ss_family) = (libc::AF_UNSPEC as _, libc::AF_UNSPEC as _);
@@ -196,22 +200,22 @@ impl OpenNet {
             Event::Room(end) => (Kind::Room, Some(end)),
             Event::Stop(end) => (Kind::Stop, Some(end)),
             Event::TooBig { to, mtu, remote } => {
-                view.mtu = mtu;
+                view.mtu = *mtu;
                 write_address(remote, &mut view.remote);
                 (Kind::TooBig, Some(to))
             }
             Event::Datagram { to, from, local, ecn, tag, bytes, .. } => {
-                (view.ecn, view.tag, view.length, view.bytes) = (ecn as u8, tag, bytes.len(), bytes.as_ptr().cast());
+                (view.ecn, view.tag, view.length, view.bytes) = (*ecn as u8, *tag, bytes.len(), bytes.as_ptr().cast());
                 write_address(from, &mut view.remote);
                 write_address(local, &mut view.local);
                 (Kind::Datagram, Some(to))
             }
         };
-        view.kind = kind as u32;
-        view.now = nanos(net.now());
-        if let Some(end) = end {
+        if let Some(&end) = end {
             view.end = Self::number_of(&self.first, end);
         }
+        view.kind = kind as u32;
+        view.now = nanos(net.now());
         Ok(OK)
     }
 
@@ -234,23 +238,48 @@ impl OpenNet {
         };
         let ecn = Ecn::ALL.get(usize::from(view.ecn)).copied();
         let ecn = ecn.ok_or_else(|| Error::invalid(format!("datagram.ecn: {}; it is from 0 to 3", view.ecn)))?;
-        let remote = read_address("datagram.remote", &view.remote)?;
+        let (remote, local) = (read_address(&view.remote), read_address(&view.local));
+        for (name, storage, address) in
+            [("datagram.remote", &view.remote, remote), ("datagram.local", &view.local, local)]
+        {
+            if address.is_none() && c_int::from(storage.ss_family) != libc::AF_UNSPEC {
+                return Err(unreadable(name, storage));
+            }
+        }
         let datagram = Datagram {
+            bytes,
+            remote: remote.unwrap_or(Transmit::packet().remote),
+            local,
             ecn,
-            tag: view.tag,
-            local: read_address("datagram.local", &view.local)?,
             segment_size: (view.segment_size > 0).then_some(view.segment_size as usize),
             at: (view.at > 0).then(|| Instant::from_nanos(view.at as u64)),
-            ..remote.map_or_else(|| Datagram::packet(bytes), |remote| Datagram::to(remote, bytes))
+            tag: view.tag,
         };
         net.send(end, &datagram).map(|()| OK).map_err(of_net)
     }
 }
 
-/// An error of a net with its code.
+#[cold]
+fn ended() -> Error {
+    Error { code: ENDED, text: "the run is over; open another net for another run".into() }
+}
+
+#[cold]
+fn unknown_end(number: u32, count: usize) -> Error {
+    let text = format!("end {number}: the net has {count} ends; take numbers from sojourn_net_end");
+    Error { code: UNKNOWN, text }
+}
+
+/// As [`describe`], for `map_err`.
 fn of_net(error: sojourn_net::Error) -> Error {
+    describe(&error)
+}
+
+/// An error of a net with its code.
+#[cold]
+fn describe(error: &sojourn_net::Error) -> Error {
     use sojourn_net::Error as E;
-    let code = match &error {
+    let code = match error {
         _ if error.would_block() => WOULD_BLOCK,
         E::Group { .. } | E::Member { .. } | E::Tag { .. } => UNKNOWN,
         E::Fault(_) => FAULT,
@@ -366,7 +395,7 @@ pub unsafe extern "C" fn sojourn_net_address(net: *mut NetHandle, end: u32, addr
         // SAFETY: null or writable, by the header.
         let place = unsafe { address.as_mut() };
         let place = place.ok_or_else(|| Error::invalid("address is null; give the address of a sockaddr_storage"))?;
-        write_address(net.address(end), place);
+        write_address(&net.address(end), place);
         Ok(OK)
     })
 }

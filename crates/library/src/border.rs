@@ -75,6 +75,7 @@ impl<T> Handle<T> {
         /// Clears `busy`.
         struct CallGuard<'a>(&'a AtomicBool);
         impl Drop for CallGuard<'_> {
+            #[inline]
             fn drop(&mut self) {
                 self.0.store(false, Ordering::Release);
             }
@@ -180,18 +181,24 @@ pub unsafe trait SizePrefixed: Copy {
 /// `place` is null or begins with a size.
 #[inline]
 pub unsafe fn size_of_given<T: SizePrefixed>(place: *const T) -> Result<u32, Error> {
-    let (name, least) = (T::NAME, T::MIN_SIZE);
     if place.is_null() {
-        return Err(Error::invalid(format!("{name} is null; give the address of a sojourn_{name}")));
+        return Err(null_struct(T::NAME));
     }
     // SAFETY: not null; the first field is a `u32` by `SizePrefixed`.
     let size = unsafe { *place.cast::<u32>() };
-    if size < least {
-        return Err(Error::invalid(format!(
-            "{name}.size: {size} is below {least}; set it to sizeof(sojourn_{name}) and build with this version's header"
-        )));
-    }
-    Ok(size)
+    if size < T::MIN_SIZE { Err(small_struct(T::NAME, size, T::MIN_SIZE)) } else { Ok(size) }
+}
+
+#[cold]
+fn null_struct(name: &str) -> Error {
+    Error::invalid(format!("{name} is null; give the address of a sojourn_{name}"))
+}
+
+#[cold]
+fn small_struct(name: &str, size: u32, least: u32) -> Error {
+    Error::invalid(format!(
+        "{name}.size: {size} is below {least}; set it to sizeof(sojourn_{name}) and build with this version's header"
+    ))
 }
 
 /// Copies the struct at `place`; fields beyond its size are zero.
