@@ -214,10 +214,15 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     }
 
     /// Lets the far side of a dumbbell run ahead, up to the next instant at which the run's state is read.
+    #[inline(always)]
     fn run_lookahead(&mut self) {
-        if !self.network.ahead.is_enabled() {
-            return;
+        if self.network.ahead.is_enabled() {
+            self.run_far_side();
         }
+    }
+
+    #[inline(never)]
+    fn run_far_side(&mut self) {
         let due = |i| self.network.events.at(self.network.layout.slot(Component::Sampler(i)));
         let next_sample = (0..=Samplers::COUNT).map(due).min().expect("there are samplers");
         self.network.set_lookahead(next_sample, self.last);

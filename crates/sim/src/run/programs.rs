@@ -16,16 +16,16 @@ use std::borrow::Cow;
 impl<P: Recorder, T: Topology> Run<P, T> {
     /// Runs until an event of an endpoint without a program, or up to and including `until`; none if none is left until
     /// then.
-    pub fn next_event(&mut self, until: Instant) -> Option<PendingEvent> {
+    pub fn next_event(&mut self, until: Instant) -> Option<&PendingEvent> {
         self.release_taken();
         loop {
             let hosts = self.network.hosts.as_mut()?;
             if hosts.fault.is_some() {
                 return None;
             }
-            if let Some(event) = hosts.events.pop_front() {
-                self.taken = Some(event);
-                return Some(event);
+            self.taken = hosts.events.pop_front();
+            if self.taken.is_some() {
+                return self.taken.as_ref();
             }
             self.resume();
             if self.network.is_paused() {
@@ -63,7 +63,9 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     }
 
     fn release_taken(&mut self) {
-        if let Some((place, _)) = self.taken.take().and_then(|event| event.payload) {
+        let taken = self.taken.as_ref().and_then(|event| event.payload);
+        self.taken = None;
+        if let Some((place, _)) = taken {
             self.network.packets.payloads.release(place.index);
         }
     }
@@ -100,7 +102,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     pub fn set_wake(&mut self, end: EndId, at: Instant) {
         self.flows.endpoint_mut(end).set_wake(end.side, at.max(self.now));
         // As for an attached program: a timer that has fired moves to the deadline, one that has not only comes earlier.
-        let has_fired = self.taken.is_some_and(|taken| taken.end == end && taken.event.is_of_timer());
+        let has_fired = self.taken.as_ref().is_some_and(|taken| taken.end == end && taken.event.is_of_timer());
         match has_fired {
             true => self.flows.move_end(end, &mut self.network),
             false => self.flows.arm_end(end, &mut self.network),
