@@ -38,6 +38,7 @@ impl Side {
     }
 
     /// The peer's end.
+    #[inline]
     pub const fn peer(self) -> Self {
         match self {
             Self::Source => Self::Sink,
@@ -45,6 +46,7 @@ impl Side {
         }
     }
 
+    #[inline]
     pub(crate) const fn of(is_source: bool) -> Self {
         if is_source { Self::Source } else { Self::Sink }
     }
@@ -108,6 +110,7 @@ pub enum Effect {
 
 impl<'a> Cx<'a> {
     /// Services for a call at `now`; `addresses` are the end's own and its peer's. Reports are added to `effects`.
+    #[inline]
     pub fn new(now: Instant, addresses: [SocketAddr; 2], effects: &'a mut Vec<Effect>) -> Self {
         Self { now, addresses, effects }
     }

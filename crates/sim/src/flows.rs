@@ -305,7 +305,7 @@ impl Flows {
     /// released.
     #[cold]
     fn accepts_damage<P: Probe, T: Topology>(&self, handle: Handle, network: &mut Network<P, T>) -> bool {
-        let group = network.packets.payload_of(handle).map(|payload| payload.group as usize);
+        let group = network.packets.payload_of(handle).map(|payload| payload.info.group as usize);
         let accepts = match group.map(|group| &self.groups[group].spec.traffic) {
             Some(Traffic::Endpoint(spec)) => spec.delivers_damage(),
             _ => false,

@@ -3,7 +3,7 @@
 //! One table of addresses decides which host an address is, so two groups with one address share a host; a 5-tuple is a
 //! flow of the queues, whichever end opened it.
 
-use crate::endpoint::{EndEvent, EndId, SendError, Side};
+use crate::endpoint::{EndEvent, EndId, SendError, Side, Transmit};
 use crate::payload::Place;
 use crate::scenario::{Scenario, Traffic};
 use sojourn_aqm::{Ecn, Instant};
@@ -155,41 +155,24 @@ impl Hosts {
         self.pairs[slot as usize].as_mut().expect("the slot is one of endpoints")
     }
 
-    /// Source address on the wire of a datagram that an end sends from `local`, by default its own address, to
-    /// `remote`.
-    pub fn leave(
-        &mut self,
-        end: EndId,
-        local: Option<SocketAddr>,
-        remote: SocketAddr,
-    ) -> Result<SocketAddr, SendError> {
+    /// Source address on the wire of a datagram that an end sends; its local address is by default the end's own.
+    #[inline]
+    pub fn leave(&mut self, end: EndId, transmit: &Transmit) -> Result<SocketAddr, SendError> {
         let pair = self.pair_mut(end.slot);
-        let own = pair.ends[end.side as usize];
-        if local.is_none() && pair.nat.is_none() && own.is_ipv4() == remote.is_ipv4() {
-            return Ok(own);
+        let own = &pair.ends[end.side as usize];
+        if transmit.local.is_none() && pair.nat.is_none() && own.is_ipv4() == transmit.remote.is_ipv4() {
+            return Ok(*own);
         }
-        let local = local.unwrap_or(own);
-        if local.ip() != own.ip() {
-            return Err(SendError::Local(local, own.ip()));
-        }
-        if local.is_ipv4() != remote.is_ipv4() {
-            return Err(SendError::Family(local, remote));
-        }
-        if end.side == Side::Source {
-            pair.ports.insert(local.port());
-        }
-        match pair.nat.filter(|_| end.side == Side::Source) {
-            None => Ok(local),
-            Some((address, shift)) => Ok(SocketAddr::new(address, shifted(local.port(), shift))),
-        }
+        pair.leave_from(end.side, transmit)
     }
 
     /// The local address of a datagram that reaches an end and is addressed to `to`; none if no host has that address.
-    pub fn enter(&self, end: EndId, to: SocketAddr) -> Option<SocketAddr> {
+    #[inline]
+    pub fn enter(&self, end: EndId, to: &SocketAddr) -> Option<SocketAddr> {
         let pair = self.pair(end.slot);
-        let own = pair.ends[end.side as usize];
+        let own = &pair.ends[end.side as usize];
         match pair.nat.filter(|_| end.side == Side::Source) {
-            None => (to.ip() == own.ip()).then_some(to),
+            None => (to.ip() == own.ip()).then_some(*to),
             Some((address, shift)) => {
                 let port = shifted(to.port(), (PORTS - shift) % PORTS);
                 (to.ip() == address && pair.ports.contains(&port)).then(|| SocketAddr::new(own.ip(), port))
@@ -215,18 +198,46 @@ impl Hosts {
 
     /// Number of the flow that queues see for a 5-tuple of a slot: the slot's own, `own`, for its first one, and the
     /// next free number for others.
-    pub fn flow(&mut self, slot: u32, (from, to): (SocketAddr, SocketAddr), own: u32, next: &mut u32) -> u32 {
-        if let Some((last, flow)) = self.pair(slot).last {
-            if last == (from, to) || last == (to, from) {
-                return flow;
+    #[inline]
+    pub fn flow(&mut self, slot: u32, (from, to): (&SocketAddr, &SocketAddr), own: u32, next: &mut u32) -> u32 {
+        if let Some(((low, high), flow)) = &self.pair(slot).last {
+            if (low, high) == (from, to) || (low, high) == (to, from) {
+                return *flow;
             }
         }
+        self.flow_of(slot, (*from, *to), own, next)
+    }
+
+    /// The same for another 5-tuple than the slot's last one.
+    #[cold]
+    fn flow_of(&mut self, slot: u32, (from, to): (SocketAddr, SocketAddr), own: u32, next: &mut u32) -> u32 {
         let tuple = if from < to { (from, to) } else { (to, from) };
         let is_first = !std::mem::replace(&mut self.pair_mut(slot).is_flow_used, true);
         let flow =
             *self.flows.entry(tuple).or_insert_with(|| if is_first { own } else { std::mem::replace(next, *next + 1) });
         self.pair_mut(slot).last = Some((tuple, flow));
         flow
+    }
+}
+
+impl Pair {
+    /// Source address on the wire of a datagram from a given local address, or through a NAT.
+    fn leave_from(&mut self, side: Side, transmit: &Transmit) -> Result<SocketAddr, SendError> {
+        let (own, remote) = (self.ends[side as usize], transmit.remote);
+        let local = transmit.local.unwrap_or(own);
+        if local.ip() != own.ip() {
+            return Err(SendError::Local(local, own.ip()));
+        }
+        if local.is_ipv4() != remote.is_ipv4() {
+            return Err(SendError::Family(local, remote));
+        }
+        if side == Side::Source {
+            self.ports.insert(local.port());
+        }
+        match self.nat.filter(|_| side == Side::Source) {
+            None => Ok(local),
+            Some((address, shift)) => Ok(SocketAddr::new(address, shifted(local.port(), shift))),
+        }
     }
 }
 
@@ -244,9 +255,9 @@ impl Decisions {
         let fields = (u64::from(bytes) << 16) | ((ecn as u64) << 8) | u64::from(tag);
         let side = (u64::from(end.slot) << 1) | end.side as u64;
         [at.as_nanos(), side, fields].into_iter().for_each(|word| self.mix(word));
-        let tuple = (decision.from, decision.to);
-        if self.last != Some(tuple) {
-            self.mix_addresses(tuple);
+        let is_last = |(from, to): &(SocketAddr, SocketAddr)| *from == decision.from && *to == decision.to;
+        if !self.last.as_ref().is_some_and(is_last) {
+            self.mix_addresses((decision.from, decision.to));
         }
         if let Some(log) = &mut self.log {
             log.push(decision);

@@ -94,9 +94,12 @@ impl Ledger {
         }
     }
 
+    #[inline]
     fn counts(&mut self, now: Instant, group: u32) -> &mut GroupCounts {
         let (groups, counts) = (self.groups.len(), self.counts.at(now));
-        counts.resize_with(groups, GroupCounts::default);
+        if counts.len() < groups {
+            counts.resize_with(groups, GroupCounts::default);
+        }
         &mut counts[group as usize]
     }
 
@@ -180,6 +183,7 @@ impl Ledger {
     }
 
     /// Datagrams of the endpoints of a group, at `now`.
+    #[inline]
     pub fn endpoint(&mut self, now: Instant, group: u32) -> &mut ProgramCounts {
         &mut self.counts(now, group).endpoint
     }

@@ -209,7 +209,7 @@ impl Packets {
     pub fn tcp_view(&self, handle: Handle) -> Option<TcpView> {
         match self.payload_of(handle) {
             None => self.header(handle).view(),
-            Some(payload) if payload.is_ip => TcpView::of_ip(&payload.bytes),
+            Some(payload) if payload.info.is_ip => TcpView::of_ip(&payload.bytes),
             Some(_) => None,
         }
     }

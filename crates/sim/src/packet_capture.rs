@@ -97,14 +97,14 @@ impl PacketCapture {
         let bytes = payload.bytes.get(offset as usize..).unwrap_or_default();
         let bytes = &bytes[..bytes.len().min(size as usize)];
         self.data.clear();
-        if payload.is_ip {
+        if payload.info.is_ip {
             self.data.extend(bytes);
             return set_ecn(&mut self.data, meta.ecn);
         }
-        let number = payload.number + u64::from(payload.datagram_at(offset));
-        let head = head_of((payload.from, payload.to), meta);
+        let number = payload.number_at(offset);
+        let head = head_of((payload.info.from, payload.info.to), meta);
         let head = IpFields { identification: number as u16, ..head };
-        write_udp(&mut self.data, head, (payload.from.port(), payload.to.port()), bytes);
+        write_udp(&mut self.data, head, (payload.info.from.port(), payload.info.to.port()), bytes);
     }
 
     /// Makes the truncated packet of another flow; returns its size on the wire.

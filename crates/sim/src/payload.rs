@@ -14,6 +14,16 @@ use std::net::SocketAddr;
 #[derive(Clone, Debug)]
 pub(crate) struct Payload {
     pub bytes: Vec<u8>,
+    pub info: PayloadInfo,
+    /// Packets, and events not yet taken, that carry a part of it.
+    pub carriers: u32,
+    /// Bitmap of the datagrams that have arrived.
+    pub arrived: u64,
+}
+
+/// Properties of a payload, which do not change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PayloadInfo {
     /// Addresses on the wire.
     pub from: SocketAddr,
     pub to: SocketAddr,
@@ -32,10 +42,6 @@ pub(crate) struct Payload {
     /// Bytes of each datagram but the last, and number of datagrams.
     pub segment: u32,
     pub datagrams: u32,
-    /// Packets, and events not yet taken, that carry a part of it; 0 before it is stored.
-    pub carriers: u32,
-    /// Bitmap of the datagrams that have arrived.
-    pub arrived: u64,
 }
 
 /// Maximum number of datagrams that leave with one call (Linux `UDP_MAX_SEGMENTS`).
@@ -107,34 +113,48 @@ pub(crate) struct ReceivedBytes {
 impl Payload {
     /// Bytes of IP and UDP headers of each datagram, beside its bytes.
     pub fn headers(&self) -> u32 {
-        if self.is_ip { 0 } else { (ip_bytes(self.from.ip()) + UDP_BYTES) as u32 }
+        if self.info.is_ip { 0 } else { (ip_bytes(self.info.from.ip()) + UDP_BYTES) as u32 }
     }
 
     /// Bytes of a datagram as its program receives them: an IP packet has the ECN field of its arrival.
+    #[inline]
     pub fn received(&self, ReceivedBytes { place, size, ecn, is_damaged }: ReceivedBytes) -> Cow<'_, [u8]> {
         let bytes = &self.bytes[place.offset as usize..(place.offset + size) as usize];
-        let is_marked = self.is_ip && ecn != self.ecn;
+        let is_marked = self.info.is_ip && ecn != self.info.ecn;
         if !is_marked && !is_damaged {
             return Cow::Borrowed(bytes);
         }
-        let mut copy = bytes.to_vec();
-        if is_marked {
+        Cow::Owned(self.changed(bytes.to_vec(), is_marked.then_some(ecn), is_damaged.then_some(place.offset)))
+    }
+
+    /// The bytes of a datagram, with another ECN field, or with one bit flipped in the datagram at an offset.
+    #[cold]
+    fn changed(&self, mut copy: Vec<u8>, mark: Option<Ecn>, damaged_at: Option<u32>) -> Vec<u8> {
+        if let Some(ecn) = mark {
             set_ecn(&mut copy, ecn);
         }
-        if is_damaged {
+        if let Some(offset) = damaged_at {
             // A damaged IP header would be dropped by its checksum, or reach another host.
-            let at = if self.is_ip { ip_bytes(self.from.ip()).min(copy.len()) } else { 0 };
-            flip_bit(&mut copy[at..], self.number + u64::from(self.datagram_at(place.offset)));
+            let at = if self.info.is_ip { ip_bytes(self.info.from.ip()).min(copy.len()) } else { 0 };
+            flip_bit(&mut copy[at..], self.number_at(offset));
         }
-        Cow::Owned(copy)
+        copy
+    }
+
+    /// Number of the datagram at `offset` among those of its end.
+    #[inline]
+    pub fn number_at(&self, offset: u32) -> u64 {
+        self.info.number + u64::from(self.datagram_at(offset))
     }
 
     /// Number of the datagram at `offset`, counted from the payload's first.
-    pub fn datagram_at(&self, offset: u32) -> u32 {
-        if self.datagrams == 1 { 0 } else { offset / self.segment }
+    #[inline]
+    fn datagram_at(&self, offset: u32) -> u32 {
+        if self.info.datagrams == 1 { 0 } else { offset / self.info.segment }
     }
 
     /// Notes that the datagram at `offset` has arrived. Returns whether it is new.
+    #[inline]
     pub fn arrive(&mut self, offset: u32) -> bool {
         let bit = 1 << self.datagram_at(offset);
         let is_new = self.arrived & bit == 0;
@@ -153,28 +173,30 @@ fn flip_bit(bytes: &mut [u8], number: u64) {
 }
 
 impl Payloads {
-    /// Stores a payload with a copy of `bytes`, for the packet that is about to carry it.
-    pub fn insert(&mut self, mut payload: Payload, bytes: &[u8]) -> u32 {
-        payload.carriers = 1;
+    /// Stores a payload with a copy of `bytes`, for the packet that is about to carry it. Its properties are a function's
+    /// result, so that they are built in their place.
+    #[inline(always)]
+    pub fn insert(&mut self, bytes: &[u8], info: impl FnOnce() -> PayloadInfo) -> u32 {
         let Some(index) = self.free.pop() else {
-            payload.bytes = bytes.to_vec();
-            self.entries.push(payload);
+            self.entries.push(Payload { bytes: bytes.to_vec(), info: info(), carriers: 1, arrived: 0 });
             return (self.entries.len() - 1) as u32;
         };
         let entry = &mut self.entries[index as usize];
-        payload.bytes = std::mem::take(&mut entry.bytes);
-        payload.bytes.clear();
-        payload.bytes.extend_from_slice(bytes);
-        *entry = payload;
+        entry.bytes.clear();
+        entry.bytes.extend_from_slice(bytes);
+        entry.info = info();
+        (entry.carriers, entry.arrived) = (1, 0);
         index
     }
 
     /// The payload at `index`, which a packet carries.
+    #[inline]
     pub fn get(&self, index: u32) -> &Payload {
         &self.entries[index as usize]
     }
 
     /// The payload at `index`, mutable.
+    #[inline]
     pub fn get_mut(&mut self, index: u32) -> &mut Payload {
         &mut self.entries[index as usize]
     }
@@ -185,22 +207,30 @@ impl Payloads {
     }
 
     /// Counts one packet less; with the last one the payload is freed.
+    #[inline]
     pub fn release(&mut self, index: u32) {
         let entry = &mut self.entries[index as usize];
         entry.carriers -= 1;
         if entry.carriers > 0 {
             return;
         }
-        let count = u64::from(entry.datagrams - entry.arrived.count_ones());
-        if count > 0 {
-            let Payload { group, side, tag, .. } = *entry;
-            let same = |lost: &&mut LostDatagrams| (lost.group, lost.side, lost.tag) == (group, side, tag);
-            match self.lost.iter_mut().find(same) {
-                Some(lost) => lost.count += count,
-                None => self.lost.push(LostDatagrams { group, side, tag, count }),
-            }
+        if entry.arrived != u64::MAX >> (u64::BITS - entry.info.datagrams) {
+            self.count_lost(index);
         }
         self.free.push(index);
+    }
+
+    /// Counts the datagrams of a payload that have not arrived.
+    #[cold]
+    fn count_lost(&mut self, index: u32) {
+        let Payload { info: PayloadInfo { group, side, tag, datagrams, .. }, arrived, .. } =
+            self.entries[index as usize];
+        let count = u64::from(datagrams - arrived.count_ones());
+        let same = |lost: &&mut LostDatagrams| (lost.group, lost.side, lost.tag) == (group, side, tag);
+        match self.lost.iter_mut().find(same) {
+            Some(lost) => lost.count += count,
+            None => self.lost.push(LostDatagrams { group, side, tag, count }),
+        }
     }
 
     /// Payloads that some packet carries.

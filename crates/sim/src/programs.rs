@@ -49,6 +49,7 @@ struct NoteCounts {
 
 impl ProgramCounts {
     /// Datagrams with a tag that one end sent.
+    #[inline]
     pub fn sent_by(&mut self, side: Side, tag: u8) -> &mut SentCounts {
         let tag = usize::from(tag);
         if tag >= self.datagrams.len() {

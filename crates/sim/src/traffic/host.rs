@@ -68,6 +68,14 @@ pub(crate) trait Host: Wire {
     fn notify_client(&mut self, event: ConnectionEvent);
     /// Reports an event of a media flow.
     fn record_media(&mut self, event: &MediaEvent);
+    /// The end that the host is of.
+    fn end(&self) -> EndId {
+        unreachable!("only endpoints have programs")
+    }
+    /// Payloads of the datagrams in flight.
+    fn payloads(&mut self) -> &mut Payloads {
+        unreachable!("only endpoints have programs")
+    }
     /// The parts of the run that an end with a program uses.
     fn program_parts(&mut self) -> ProgramParts<'_> {
         unreachable!("only endpoints have programs")

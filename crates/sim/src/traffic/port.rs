@@ -6,7 +6,7 @@ use super::super_packet::SuperPacket;
 use crate::endpoint::{EndId, Side};
 use crate::media::MediaEvent;
 use crate::network::{Network, Topology};
-use crate::payload::PayloadPacket;
+use crate::payload::{PayloadPacket, Payloads};
 use crate::probe::Probe;
 use crate::senders::SenderId;
 use sojourn_aqm::{Ecn, Instant};
@@ -149,13 +149,24 @@ impl<P: Probe, T: Topology> Host for Port<'_, P, T> {
         self.network.ledger.media(self.now, tenant, event);
     }
 
+    #[inline]
+    fn end(&self) -> EndId {
+        EndId { slot: self.slot, side: Side::of(self.from_source) }
+    }
+
+    #[inline]
+    fn payloads(&mut self) -> &mut Payloads {
+        &mut self.network.packets.payloads
+    }
+
     // Inlined, so that callers pay for the parts that they use.
     #[inline(always)]
     fn program_parts(&mut self) -> ProgramParts<'_> {
         let (flow, group) = self.network.current_flow(self.slot);
+        let end = self.end();
         let network = &mut *self.network;
         ProgramParts {
-            end: EndId { slot: self.slot, side: Side::of(self.from_source) },
+            end,
             group,
             flow,
             next_flow: &mut network.next_flow,

@@ -6,12 +6,12 @@
 mod schedule;
 mod sending;
 
-use super::host::{Endpoints, Host, ProgramParts};
+use super::host::{Endpoints, Host};
 use super::udp::DatagramSink;
 use crate::endpoint::{Cx, Effect, EndEvent, Endpoint, OtherEvent, Received, Side, Standing, Transmit};
 use crate::hosts::PendingEvent;
 use crate::packet::ReceivedPacket;
-use crate::payload::{Place, ReceivedBytes};
+use crate::payload::{PayloadInfo, Payloads, Place, ReceivedBytes};
 use crate::scenario::{EndpointSpec, FlowSpec};
 use crate::status::{Payload as Delivered, Status};
 use schedule::{PathAction, PathSchedule};
@@ -24,8 +24,6 @@ use std::net::SocketAddr;
 /// A pair of ends.
 pub(crate) struct EndpointFlow {
     ends: [End; 2],
-    start: Instant,
-    stop: Instant,
     mtu: u32,
     /// Delay of the message about an oversized packet, if there is one.
     report_delay: Option<Duration>,
@@ -47,11 +45,13 @@ pub(crate) struct EndpointFlow {
 
 /// One end of the pair.
 struct End {
-    drive: Drive,
+    /// The attached program, except while it is called; without one, the caller of the run takes the events.
+    program: Option<Box<dyn Endpoint>>,
     /// Its own address and its peer's, once they were asked for.
     addresses: Option<[SocketAddr; 2]>,
-    has_begun: bool,
-    has_stopped: bool,
+    /// When the flow starts and when it stops; never once the program knows.
+    start: Instant,
+    stop: Instant,
     /// When its program wants to be woken.
     wake: Instant,
     /// When its host has room again; never unless it had none.
@@ -68,22 +68,10 @@ struct End {
     standing: Standing,
 }
 
-/// The program at an end.
-enum Drive {
-    /// Called here.
-    Attached(Box<dyn Endpoint>),
-    /// The caller of the run takes the events.
-    Pulled,
-    /// The attached program is being called.
-    Busy,
-}
-
 /// A datagram that has arrived.
 struct ArrivedDatagram {
     /// The end that it reaches.
     side: Side,
-    /// Destination on the wire.
-    to: SocketAddr,
     place: Place,
     size: u32,
     ecn: Ecn,
@@ -105,11 +93,9 @@ impl EndpointFlow {
     }
 
     /// A pair of ends on a path without properties of its own.
-    pub fn between_hosts((start, stop): (Instant, Instant)) -> Self {
+    pub fn between_hosts(span: (Instant, Instant)) -> Self {
         Self {
-            ends: [End::new(), End::new()],
-            start,
-            stop,
+            ends: [End::new(span), End::new(span)],
             mtu: MAX_PACKET as u32,
             report_delay: None,
             socket_buffer: None,
@@ -126,8 +112,8 @@ impl EndpointFlow {
 
     /// Attaches the programs of both ends.
     pub fn attach(&mut self, [source, sink]: [Box<dyn Endpoint>; 2]) {
-        self.ends[Side::Source as usize].drive = Drive::Attached(source);
-        self.ends[Side::Sink as usize].drive = Drive::Attached(sink);
+        self.ends[Side::Source as usize].program = Some(source);
+        self.ends[Side::Sink as usize].program = Some(sink);
     }
 
     /// Sets the deadline of an end without a program.
@@ -144,24 +130,24 @@ impl EndpointFlow {
     /// between them whether it is called or takes its events.
     fn run_timer(&mut self, now: Instant, side: Side, host: &mut impl Host) {
         let end = &mut self.ends[side as usize];
-        if !end.has_begun && now >= self.start {
-            end.has_begun = true;
-            self.notify(now, side, EndEvent::Begin, host);
+        if end.start <= now {
+            end.start = Instant::NEVER;
+            self.notify(now, EndEvent::Begin, host);
         } else if let Some((_, message)) = pop_due(&mut end.messages, |&(at, _)| at <= now) {
-            self.notify(now, side, EndEvent::Other(message), host);
+            self.notify(now, EndEvent::Other(message), host);
         } else if let Some((_, transmit, bytes)) = pop_due(&mut end.timed, |&(at, ..)| at <= now) {
             let parts = host.program_parts();
             // The addresses were valid when the datagram was passed down; a NAT may have rebound them since.
-            if let Ok(from) = parts.hosts.leave(parts.end, transmit.local, transmit.remote) {
+            if let Ok(from) = parts.hosts.leave(parts.end, &transmit) {
                 let segment = transmit.segment_size.unwrap_or(bytes.len());
-                self.leave(now, Outgoing { from, transmit: &transmit, bytes: &bytes, segment }, host);
+                self.leave(now, Outgoing { from: &from, transmit: &transmit, bytes: &bytes, segment }, host);
             }
         } else if end.room_at <= now {
             end.room_at = Instant::NEVER;
-            self.notify(now, side, EndEvent::Other(OtherEvent::Room), host);
-        } else if !end.has_stopped && now >= self.stop {
-            end.has_stopped = true;
-            self.notify(now, side, EndEvent::Other(OtherEvent::Stop), host);
+            self.notify(now, EndEvent::Other(OtherEvent::Room), host);
+        } else if end.stop <= now {
+            end.stop = Instant::NEVER;
+            self.notify(now, EndEvent::Other(OtherEvent::Stop), host);
         } else {
             self.wake(now, side, host);
         }
@@ -185,53 +171,47 @@ impl EndpointFlow {
             parts.hosts.fault = Some((parts.end, text));
             return host.pause();
         }
-        self.notify(now, side, EndEvent::Wake, host);
+        self.notify(now, EndEvent::Wake, host);
     }
 
     /// Calls the program of an end, or queues the event for the caller of the run.
-    fn notify(&mut self, now: Instant, side: Side, event: EndEvent, host: &mut impl Host) {
-        let Some(program) = self.take_program(side) else {
-            let parts = host.program_parts();
-            parts.hosts.events.push_back(PendingEvent { end: parts.end, event, payload: None, is_damaged: false });
-            return host.pause();
-        };
-        self.call(now, program, host, |program, cx, _| match event {
+    fn notify(&mut self, now: Instant, event: EndEvent, host: &mut impl Host) {
+        let is_called = self.call(now, host, |program, cx, _| match event {
             EndEvent::Begin => program.begin(cx),
             EndEvent::Wake => program.on_wake(cx),
             EndEvent::Other(other) => program.on_other(cx, other),
             EndEvent::Datagram { .. } => unreachable!("datagrams are delivered with their bytes"),
         });
-    }
-
-    /// Takes the attached program of an end for a call; none if its events are pulled.
-    fn take_program(&mut self, side: Side) -> Option<Box<dyn Endpoint>> {
-        match std::mem::replace(&mut self.ends[side as usize].drive, Drive::Busy) {
-            Drive::Attached(program) => Some(program),
-            other => {
-                self.ends[side as usize].drive = other;
-                None
-            }
+        if !is_called {
+            let parts = host.program_parts();
+            parts.hosts.events.push_back(PendingEvent { end: parts.end, event, payload: None, is_damaged: false });
+            host.pause();
         }
     }
 
-    /// Calls a program of the end that `host` is of, applies its reports, and lets it send.
+    /// Calls the attached program of the end that `host` is of, applies its reports, and lets it send. Returns whether
+    /// there is one.
+    #[inline]
     fn call<H: Host>(
         &mut self,
         now: Instant,
-        mut program: Box<dyn Endpoint>,
         host: &mut H,
-        act: impl FnOnce(&mut dyn Endpoint, &mut Cx<'_>, ProgramParts<'_>),
-    ) {
-        let side = host.program_parts().end.side;
+        act: impl FnOnce(&mut dyn Endpoint, &mut Cx<'_>, &Payloads),
+    ) -> bool {
+        let side = host.end().side;
+        let Some(mut program) = self.ends[side as usize].program.take() else { return false };
         let mut effects = Vec::new();
         let addresses = self.addresses(side, host);
-        act(&mut *program, &mut Cx::new(now, addresses, &mut effects), host.program_parts());
-        effects.into_iter().for_each(|effect| apply(now, effect, host));
+        act(&mut *program, &mut Cx::new(now, addresses, &mut effects), host.payloads());
+        if !effects.is_empty() {
+            effects.into_iter().for_each(|effect| apply(now, effect, host));
+        }
         let mut bytes = std::mem::take(&mut self.buffer);
         while self.has_room(now, host) {
             bytes.clear();
-            let Some(transmit) = program.poll_transmit(now, &mut bytes) else { break };
-            if let Err(error) = self.send(now, &transmit, &bytes, host) {
+            let polled = program.poll_transmit(now, &mut bytes);
+            let Some(transmit) = &polled else { break };
+            if let Err(error) = self.send(now, transmit, &bytes, host) {
                 let parts = host.program_parts();
                 parts.hosts.fault = Some((parts.end, error.to_string()));
                 host.pause();
@@ -241,41 +221,41 @@ impl EndpointFlow {
         self.buffer = bytes;
         let end = &mut self.ends[side as usize];
         end.wake = program.wake_at().map_or(Instant::NEVER, |at| at.max(now));
-        end.drive = Drive::Attached(program);
+        end.program = Some(program);
+        true
     }
 
     /// Delivers a packet to one end: its datagrams one by one.
     fn deliver(&mut self, now: Instant, header: &Header, packet: ReceivedPacket, host: &mut impl Host) {
         let Place { index, offset } = Place::of(header.seq);
-        let payload = host.program_parts().payloads.get(index);
-        let to = payload.to;
+        let payload = host.payloads().get(index);
         let (end, each) = match header.len {
             0 => (payload.bytes.len() as u32, payload.bytes.len() as u32),
-            len => (offset + u32::from(len), payload.segment),
+            len => (offset + u32::from(len), payload.info.segment),
         };
         let mut at = offset;
         loop {
             let size = each.min(end - at);
             let (side, place) = (Side::of(!packet.to_sink), Place { index, offset: at });
-            self.deliver_one(now, ArrivedDatagram { side, to, place, size, ecn: packet.ecn }, host);
+            self.deliver_one(now, ArrivedDatagram { side, place, size, ecn: packet.ecn }, host);
             at += size;
             if at >= end {
                 break;
             }
         }
-        host.program_parts().payloads.release(index);
+        host.payloads().release(index);
     }
 
     /// Delivers one datagram.
     fn deliver_one(&mut self, now: Instant, arrived: ArrivedDatagram, host: &mut impl Host) {
-        let ArrivedDatagram { side, to, place, size, ecn } = arrived;
+        let ArrivedDatagram { side, place, size, ecn } = arrived;
         let parts = host.program_parts();
         let is_damaged = std::mem::take(&mut parts.hosts.damage);
-        let local = parts.hosts.enter(parts.end, to);
         let payload = parts.payloads.get_mut(place.index);
-        let (number, sent_at) = (payload.number + u64::from(payload.datagram_at(place.offset)), payload.sent_at);
-        let (from, tag, is_marked) = (payload.from, payload.tag, ecn == Ecn::Ce && payload.ecn != Ecn::Ce);
-        let is_new = payload.arrive(place.offset);
+        let (number, is_new) = (payload.number_at(place.offset), payload.arrive(place.offset));
+        let &PayloadInfo { from, ref to, sent_at, ecn: sent_ecn, tag, .. } = &payload.info;
+        let is_marked = ecn == Ecn::Ce && sent_ecn != Ecn::Ce;
+        let local = parts.hosts.enter(parts.end, to);
         let counts = parts.ledger.endpoint(now, parts.group).sent_by(side.peer(), tag);
         let Some(local) = local else {
             if is_new {
@@ -296,18 +276,18 @@ impl EndpointFlow {
             counts.duplicates += 1;
         }
         counts.marked += u64::from(is_marked);
-        let Some(program) = self.take_program(side) else {
+        let is_called = self.call(now, host, |program, cx, payloads| {
+            let payload = payloads.get(place.index);
+            let bytes = &*payload.received(ReceivedBytes { place, size, ecn, is_damaged });
+            program.on_datagram(cx, Received { bytes, from, local, ecn, tag });
+        });
+        if !is_called {
             let parts = host.program_parts();
             parts.payloads.retain(place.index);
             let (event, payload) = (EndEvent::Datagram { from, local, ecn, tag }, Some((place, size)));
             parts.hosts.events.push_back(PendingEvent { end: parts.end, event, payload, is_damaged });
-            return host.pause();
-        };
-        self.call(now, program, host, |program, cx, parts| {
-            let payload = parts.payloads.get(place.index);
-            let bytes = &*payload.received(ReceivedBytes { place, size, ecn, is_damaged });
-            program.on_datagram(cx, Received { bytes, from, local, ecn, tag });
-        });
+            host.pause();
+        }
     }
 
     /// Addresses of an end and of its peer, which do not change.
@@ -333,11 +313,9 @@ impl EndpointFlow {
 
     fn deadline(&self, side: Side) -> Instant {
         let end = &self.ends[side as usize];
-        let begin = if end.has_begun { Instant::NEVER } else { self.start };
-        let stop = if end.has_stopped { Instant::NEVER } else { self.stop };
         let message = end.messages.front().map_or(Instant::NEVER, |&(at, _)| at);
         let timed = end.timed.front().map_or(Instant::NEVER, |&(at, ..)| at);
-        begin.min(stop).min(message).min(timed).min(end.room_at).min(end.wake)
+        end.start.min(end.stop).min(message).min(timed).min(end.room_at).min(end.wake)
     }
 }
 
@@ -357,12 +335,12 @@ fn apply(now: Instant, effect: Effect, host: &mut impl Host) {
 }
 
 impl End {
-    fn new() -> Self {
+    fn new((start, stop): (Instant, Instant)) -> Self {
         Self {
-            drive: Drive::Pulled,
+            program: None,
             addresses: None,
-            has_begun: false,
-            has_stopped: false,
+            start,
+            stop,
             wake: Instant::NEVER,
             room_at: Instant::NEVER,
             wakes: (Instant::ZERO, 0),
@@ -376,10 +354,7 @@ impl End {
 
     /// State of the program.
     fn standing(&self) -> Standing {
-        match &self.drive {
-            Drive::Attached(program) => program.standing(),
-            _ => self.standing,
-        }
+        self.program.as_ref().map_or(self.standing, |program| program.standing())
     }
 }
 

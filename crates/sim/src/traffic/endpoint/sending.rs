@@ -1,9 +1,9 @@
 //! Datagrams that leave their host: at their departure times, through the socket buffer, past the MTU, to the network.
 
-use super::EndpointFlow;
+use super::{End, EndpointFlow};
 use crate::endpoint::{OtherEvent, SendError, Transmit};
 use crate::hosts::Decision;
-use crate::payload::{MAX_SEGMENTS, Payload, PayloadPacket, Place};
+use crate::payload::{MAX_SEGMENTS, PayloadInfo, PayloadPacket, Place};
 use crate::traffic::host::{Host, ProgramParts};
 use sojourn_aqm::headers::{IpHeader, TCP, UDP, UDP_BYTES, ip_bytes, ports_at};
 use sojourn_aqm::{Ecn, Instant, Rate};
@@ -12,7 +12,8 @@ use std::net::SocketAddr;
 
 /// Datagrams of one transmission as they reach the network.
 pub(super) struct Outgoing<'a> {
-    pub from: SocketAddr,
+    /// Source address on the wire.
+    pub from: &'a SocketAddr,
     pub transmit: &'a Transmit,
     pub bytes: &'a [u8],
     /// Bytes of each datagram but the last.
@@ -38,7 +39,7 @@ impl EndpointFlow {
             }
         };
         let parts = host.program_parts();
-        let from = parts.hosts.leave(parts.end, transmit.local, transmit.remote)?;
+        let from = &parts.hosts.leave(parts.end, transmit)?;
         let segment = transmit.segment_size.unwrap_or(bytes.len());
         let longest = if segment < bytes.len() { MAX_PAYLOAD * MAX_SEGMENTS as usize } else { MAX_PAYLOAD };
         if bytes.len() > longest || segment > MAX_PAYLOAD {
@@ -53,14 +54,8 @@ impl EndpointFlow {
         if !self.has_room(now, host) {
             return Err(SendError::WouldBlock);
         }
-        let side = host.program_parts().end.side;
-        let end = &mut self.ends[side as usize];
-        // Behind those of its 5-tuple that still wait, so that a path delivers them in order.
-        let same = |(_, other, _): &&(Instant, Transmit, Vec<u8>)| {
-            (other.local, other.remote) == (transmit.local, transmit.remote)
-        };
-        let last = end.timed.iter().rev().find(same).map_or(now, |&(at, ..)| at);
-        let at = transmit.at.unwrap_or(now).max(now).max(last);
+        let end = &mut self.ends[host.end().side as usize];
+        let at = end.departure(now, transmit);
         if at > now {
             let place = end.timed.partition_point(|&(other, ..)| other <= at);
             end.timed.insert(place, (at, *transmit, bytes.to_vec()));
@@ -79,7 +74,7 @@ impl EndpointFlow {
 
     #[inline(never)]
     fn has_room_in_buffer(&mut self, now: Instant, (bytes, rate): (u32, Rate), host: &mut impl Host) -> bool {
-        let side = host.program_parts().end.side;
+        let side = host.end().side;
         let (drain, span) = (host.drain_time(), rate.time_for(bytes.into()));
         let has_room = drain <= now + span;
         self.ends[side as usize].room_at = if has_room { Instant::NEVER } else { drain - span };
@@ -88,26 +83,25 @@ impl EndpointFlow {
 
     /// Lets datagrams leave their host: together if the host has segmentation offload, else one by one.
     pub(super) fn leave(&mut self, now: Instant, outgoing: Outgoing<'_>, host: &mut impl Host) {
-        let Outgoing { from, transmit, bytes, segment } = outgoing;
+        let Outgoing { from, bytes, segment, .. } = outgoing;
         let headers = match self.is_ip {
             true => 0,
             false => (ip_bytes(from.ip()) + UDP_BYTES) as u32,
         };
-        let passes = segment as u32 + headers <= self.mtu && now >= self.down_until;
-        let fits = bytes.len() + headers as usize * bytes.len().div_ceil(segment.max(1)) <= MAX_PACKET;
-        if self.gso && passes && fits && bytes.len() > segment && host.keeps_super_packets() {
-            return self.transmit(now, outgoing, headers, host);
-        }
+        let passes = || segment as u32 + headers <= self.mtu && now >= self.down_until;
+        let fits = || bytes.len() + headers as usize * bytes.len().div_ceil(segment.max(1)) <= MAX_PACKET;
+        let is_whole = self.gso && bytes.len() > segment && passes() && fits() && host.keeps_super_packets();
+        let step = if is_whole { bytes.len() } else { segment };
         let mut rest = bytes;
         loop {
-            let (one, more) = rest.split_at(segment.min(rest.len()));
-            let one = Outgoing { from, transmit, bytes: one, segment: one.len() };
-            if one.bytes.len() as u32 + headers > self.mtu {
-                self.refuse_oversized(now, &one, host);
+            let (bytes, more) = rest.split_at(step.min(rest.len()));
+            let part = Outgoing { bytes, segment: segment.min(bytes.len()), ..outgoing };
+            if part.segment as u32 + headers > self.mtu {
+                self.refuse_oversized(now, &part, host);
             } else if now < self.down_until {
-                self.lose(now, &one, host);
+                self.lose(now, &part, host);
             } else {
-                self.transmit(now, one, headers, host);
+                self.transmit(now, &part, headers, host);
             }
             rest = more;
             if rest.is_empty() {
@@ -117,15 +111,14 @@ impl EndpointFlow {
     }
 
     /// Passes datagrams to the network as one packet.
-    fn transmit(&mut self, now: Instant, outgoing: Outgoing<'_>, headers: u32, host: &mut impl Host) {
-        let Outgoing { from, transmit, bytes, segment } = outgoing;
+    fn transmit(&mut self, now: Instant, outgoing: &Outgoing<'_>, headers: u32, host: &mut impl Host) {
+        let &Outgoing { from, transmit, bytes, segment } = outgoing;
         let count = if bytes.len() <= segment { 1 } else { bytes.len().div_ceil(segment.max(1)) as u32 };
         let mut parts = host.program_parts();
-        record(now, &outgoing, &mut parts);
+        record(now, outgoing, &mut parts);
         let end = &mut self.ends[parts.end.side as usize];
-        let payload = Payload {
-            bytes: Vec::new(),
-            from,
+        let info = || PayloadInfo {
+            from: *from,
             to: transmit.remote,
             sent_at: now,
             ecn: transmit.ecn,
@@ -136,24 +129,28 @@ impl EndpointFlow {
             side: parts.end.side,
             segment: segment as u32,
             datagrams: count,
-            carriers: 0,
-            arrived: 0,
         };
+        let index = parts.payloads.insert(bytes, info);
         end.sent += u64::from(count);
-        let index = parts.payloads.insert(payload, bytes);
-        let flow = parts.hosts.flow(parts.end.slot, (from, transmit.remote), parts.flow, parts.next_flow);
-        let mut header = Header { seq: Place { index, offset: 0 }.seq(), ..Header::default() };
-        let mut of_super_packet = 0;
+        let flow = parts.hosts.flow(parts.end.slot, (from, &transmit.remote), parts.flow, parts.next_flow);
+        let (mut payload_len, mut flags, mut of_super_packet) = (0, Flags::default(), 0);
         if count > 1 {
             // An offset in bytes, as links that cut and merge super-packets expect it of TCP.
-            (header.len, header.flags, of_super_packet) = (bytes.len() as u16, Flags::ACK, segment as u16);
+            (payload_len, flags, of_super_packet) = (bytes.len() as u16, Flags::ACK, segment as u16);
         }
-        let len = bytes.len() as u32 + count * headers;
-        let dscp = IpHeader::parse(bytes).filter(|_| self.is_ip).map(|header| header.class >> 2);
-        host.transmit_payload(&PayloadPacket { header, len, segment: of_super_packet, ecn: transmit.ecn, dscp, flow });
+        let dscp = if self.is_ip { IpHeader::parse(bytes).map(|header| header.class >> 2) } else { None };
+        host.transmit_payload(&PayloadPacket {
+            header: Header { seq: Place { index, offset: 0 }.seq(), len: payload_len, flags, ..Header::default() },
+            len: bytes.len() as u32 + count * headers,
+            segment: of_super_packet,
+            ecn: transmit.ecn,
+            dscp,
+            flow,
+        });
     }
 
     /// Loses a datagram that leaves its host: while the path is down, or because it is too big for it.
+    #[cold]
     fn lose(&mut self, now: Instant, outgoing: &Outgoing<'_>, host: &mut impl Host) {
         let mut parts = host.program_parts();
         record(now, outgoing, &mut parts);
@@ -162,6 +159,7 @@ impl EndpointFlow {
     }
 
     /// Drops a packet above the MTU; its sender gets a message, or not.
+    #[cold]
     fn refuse_oversized(&mut self, now: Instant, outgoing: &Outgoing<'_>, host: &mut impl Host) {
         self.lose(now, outgoing, host);
         let (parts, transmit) = (host.program_parts(), outgoing.transmit);
@@ -170,6 +168,22 @@ impl EndpointFlow {
             let message = OtherEvent::TooBig { mtu: self.mtu, remote: transmit.remote };
             self.ends[parts.end.side as usize].messages.push_back((now + delay, message));
         }
+    }
+}
+
+impl End {
+    /// When a datagram that is passed down now leaves: after those of its 5-tuple that still wait, so that a path delivers
+    /// them in order.
+    #[inline]
+    fn departure(&self, now: Instant, transmit: &Transmit) -> Instant {
+        let at = transmit.at.unwrap_or(now).max(now);
+        if self.timed.is_empty() {
+            return at;
+        }
+        let same = |(_, other, _): &&(Instant, Transmit, Vec<u8>)| {
+            (other.local, other.remote) == (transmit.local, transmit.remote)
+        };
+        self.timed.iter().rev().find(same).map_or(at, |&(last, ..)| at.max(last))
     }
 }
 
@@ -192,7 +206,7 @@ fn addressed(transmit: &Transmit, packet: &[u8]) -> Result<Transmit, SendError> 
 }
 
 /// Records datagrams that leave their host.
-#[inline]
+#[inline(always)]
 fn record(now: Instant, outgoing: &Outgoing<'_>, parts: &mut ProgramParts<'_>) {
     let &Outgoing { from, transmit, bytes, segment } = outgoing;
     let counts = parts.ledger.endpoint(now, parts.group).sent_by(parts.end.side, transmit.tag);
@@ -205,7 +219,7 @@ fn record(now: Instant, outgoing: &Outgoing<'_>, parts: &mut ProgramParts<'_>) {
         parts.hosts.decisions.add(Decision {
             at: now,
             end,
-            from,
+            from: *from,
             to,
             bytes: one as u32,
             ecn: transmit.ecn,
