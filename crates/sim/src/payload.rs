@@ -173,8 +173,8 @@ fn flip_bit(bytes: &mut [u8], number: u64) {
 }
 
 impl Payloads {
-    /// Stores a payload with a copy of `bytes`, for the packet that is about to carry it. Its properties are a function's
-    /// result, so that they are built in their place.
+    /// Stores a payload with a copy of `bytes`, for the packet that is about to carry it. A function creates its
+    /// properties, so that they are built in their place.
     #[inline(always)]
     pub fn insert(&mut self, bytes: &[u8], info: impl FnOnce() -> PayloadInfo) -> u32 {
         let Some(index) = self.free.pop() else {

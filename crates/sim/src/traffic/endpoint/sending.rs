@@ -172,8 +172,8 @@ impl EndpointFlow {
 }
 
 impl End {
-    /// When a datagram that is passed down now leaves: after those of its 5-tuple that still wait, so that a path delivers
-    /// them in order.
+    /// When a datagram that is passed down now leaves: after those of its 5-tuple that still wait, so that a path
+    /// delivers them in order.
     #[inline]
     fn departure(&self, now: Instant, transmit: &Transmit) -> Instant {
         let at = transmit.at.unwrap_or(now).max(now);
