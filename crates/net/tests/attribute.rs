@@ -80,7 +80,7 @@ fn wrong_logs_are_refused_with_their_line() {
         (3, "0 call.source 10.0.0.1:49152 10.0.0.2:443 731 -", "6 words; a datagram has 7"),
         (3, "x call.source 10.0.0.1:49152 10.0.0.2:443 731 - -", "\"x\" is not a whole number"),
         (3, "0 call.source 10.0.0.1 10.0.0.2:443 731 - -", "\"10.0.0.1\" is not an address"),
-        (3, "0 call.source 10.0.0.1:49152 10.0.0.2:443 99999 - -", "99999 B; a datagram has at most 65507 B"),
+        (3, "0 call.source 10.0.0.1:49152 10.0.0.2:443 99999 - -", "99999 B; a packet has at most 65535 B"),
         (3, "0 call.source 10.0.0.1:49152 10.0.0.2:443 731 ect2 -", "\"ect2\" is not an ECN field"),
         (5, "0 call.source 10.0.0.1:49152 10.0.0.2:443 731 - -", "0 ns is before the line above"),
     ] {
