@@ -1,5 +1,6 @@
 //! Set-up of both ends: TLS with a fixed certificate, random numbers of the simulation, and events that are counted.
 
+use s2n_quic::provider::congestion_controller::{Bbr, Cubic};
 use s2n_quic::provider::event::events::{self, CongestionSource, Frame};
 use s2n_quic::provider::event::{ConnectionInfo, ConnectionMeta, Subscriber};
 use s2n_quic::provider::io::testing::{self, Handle};
@@ -22,12 +23,23 @@ pub fn server(handle: &Handle) -> testing::Result<Server> {
     Ok(Server::builder().with_io(io)?.with_tls(tls)?.with_random(Random)?.start()?)
 }
 
-pub fn client(handle: &Handle, counters: Arc<Counters>) -> testing::Result<Client> {
+/// Congestion control of the client; CUBIC is s2n-quic's default.
+#[derive(Clone, Copy, Debug)]
+pub enum Control {
+    Cubic,
+    Bbr,
+}
+
+pub fn client(handle: &Handle, control: Control, counters: Arc<Counters>) -> testing::Result<Client> {
     let tls = rustls::Client::builder().with_certificate(CERTIFICATE).expect("it is valid").build();
     let tls = tls.expect("it has a certificate");
     let io = handle.builder().build()?;
     let builder = Client::builder().with_io(io)?.with_tls(tls)?.with_random(Random)?;
-    Ok(builder.with_event(Events(counters))?.start()?)
+    let builder = builder.with_event(Events(counters))?;
+    Ok(match control {
+        Control::Cubic => builder.with_congestion_controller(Cubic::default())?.start()?,
+        Control::Bbr => builder.with_congestion_controller(Bbr::default())?.start()?,
+    })
 }
 
 /// Random numbers of the simulation, which its seed determines.

@@ -1,15 +1,12 @@
 //! s2n-quic 1.91.0 in its own simulation, whose network is a net: 8 MB behind DualPI2, beside TCP Prague.
 //! `sojourn-net-s2n-quic 7` runs it with the seed 7.
 
-mod endpoint;
-mod network;
-
-use endpoint::Counters;
-use network::{Link, Shared};
 use s2n_quic::client::Connect;
 use s2n_quic::provider::io::testing::{Handle, Result, primary, spawn, test_seed};
 use s2n_quic::{Client, Server};
 use sojourn_net::{Ecn, End, Instant, Net, Report, Side, expect};
+use sojourn_net_s2n_quic::endpoint::{self, Control, Counters};
+use sojourn_net_s2n_quic::network::{Link, Shared};
 use std::net::SocketAddr;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
@@ -43,7 +40,7 @@ fn start(handle: &Handle, net: &Shared, [source, sink]: [End; 2], counters: &Arc
     let server = endpoint::server(handle)?;
     let to = server.local_addr()?;
     spawn(receive(server, net.clone(), sink));
-    let client = endpoint::client(handle, counters.clone())?;
+    let client = endpoint::client(handle, Control::Cubic, counters.clone())?;
     let (net, counters) = (net.clone(), counters.clone());
     primary::spawn(async move {
         send(client, to).await.expect("the upload is acknowledged");

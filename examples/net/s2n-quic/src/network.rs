@@ -1,5 +1,6 @@
 //! A net as the network of s2n-quic's simulation, whose clock (bach) leads.
 
+use bach::sync::oneshot;
 use s2n_quic::provider::io::testing::network::{Buffers, Packet};
 use s2n_quic::provider::io::testing::{Network, PathHandle, spawn};
 use s2n_quic_core::inet::ExplicitCongestionNotification;
@@ -15,13 +16,20 @@ pub type Shared = Arc<Mutex<Net>>;
 pub struct Link {
     net: Shared,
     ends: [End; 2],
+    /// Receives a message when the source begins.
+    begin: Option<oneshot::Sender<()>>,
     /// Time of the next wake-up that is scheduled.
     alarm: Instant,
 }
 
 impl Link {
     pub fn new(net: Shared, ends: [End; 2]) -> Self {
-        Self { net, ends, alarm: Instant::ZERO }
+        Self { net, ends, begin: None, alarm: Instant::ZERO }
+    }
+
+    /// Notifies a task of the simulation when the source begins.
+    pub fn notify(self, begin: oneshot::Sender<()>) -> Self {
+        Self { begin: Some(begin), ..self }
     }
 }
 
@@ -39,6 +47,12 @@ impl Network for Link {
                     assert_eq!(at, now, "the simulation meets each event of the net");
                     moved += 1;
                     deliver(buffers, from, local, ecn, bytes);
+                }
+                Event::Begin(end) if end == self.ends[0] => {
+                    if let Some(begin) = self.begin.take() {
+                        moved += 1;
+                        begin.send(()).expect("a task waits for it");
+                    }
                 }
                 Event::End => break,
                 _ => {}
