@@ -1,9 +1,9 @@
 """Whether programs in a net decide alike on other machines: x86-64 or the host, AArch64, WebAssembly.
 
-`make net-machines` builds `crates/net/examples/machines.rs` for each, runs it, and compares what it prints: decisions and
-fingerprints of quinn without cryptography and of datagrams that are echoed. AArch64 needs qemu-user (`qemu-aarch64-static`,
-or the variable QEMU), WebAssembly Node.js, both their targets of Rust; a machine whose tool is missing is skipped with
-the reason.
+`make net-machines` builds `crates/net/examples/machines.rs` for each, runs it, and compares what it prints: decisions
+and fingerprints of quinn without cryptography and of datagrams that are echoed. AArch64 needs qemu-user
+(`qemu-aarch64-static`, or the variable QEMU), WebAssembly Node.js, both their targets of Rust; a machine whose tool is
+missing is skipped with the reason.
 """
 
 from __future__ import annotations

@@ -193,7 +193,7 @@ impl DecisionLog {
 /// Names of the groups whose programs send IP packets.
 fn groups_of_ip(scenario: &Scenario) -> BTreeSet<&str> {
     let of = |traffic| match traffic {
-        &Traffic::Endpoint(ref spec) if spec.is_ip() => Some(spec.name.as_str()),
+        Traffic::Endpoint(spec) if spec.is_ip() => Some(spec.name.as_str()),
         _ => None,
     };
     scenario.flows.iter().filter_map(|flow| of(&flow.traffic)).collect()

@@ -3,7 +3,8 @@
 mod random;
 
 use quiche::{Config, Connection, ConnectionId, RecvInfo};
-use sojourn_net::{Datagram, End, Error, Event, Instant, Net, Report, Standing};
+use sojourn_net::{Datagram, End, Error, Event, Net, Report, Standing};
+use std::time::Instant;
 
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/cert.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/key.pem");
@@ -18,8 +19,18 @@ pub struct Transfer<'a> {
     pub bytes: u64,
     /// Congestion control of quiche: `cubic`, `reno` or `bbr2`.
     pub cc: &'a str,
-    /// Whether departure times hold.
-    pub is_paced: bool,
+    pub pacing: Pacing,
+}
+
+/// Use of quiche's departure times.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Pacing {
+    Ignored,
+    /// Each packet departs at its time, but is taken from quiche as soon as the window allows.
+    Departure,
+    /// As `Departure`, but a packet is taken at most `max_release_into_future` before its time: until then it is not in
+    /// flight.
+    Release,
 }
 
 /// A connection, once there is one, and its end.
@@ -31,7 +42,7 @@ struct Host {
 
 /// Sends bytes from source to sink until the net ends.
 pub fn transfer(mut net: Net, transfer: Transfer<'_>) -> Result<Report, Error> {
-    let Transfer { group, bytes: total, cc, is_paced } = transfer;
+    let Transfer { group, bytes: total, cc, pacing } = transfer;
     let (source, sink) = net.pair(group)?;
     let (to, seed) = (net.address(sink), net.seed());
     let mut hosts = [source, sink].map(|end| Host { end, connection: None, config: config(cc) });
@@ -61,11 +72,11 @@ pub fn transfer(mut net: Net, transfer: Transfer<'_>) -> Result<Report, Error> {
         } else {
             if hosts[1].read(&mut received) {
                 assert_eq!(received, total);
-                net.completed(source, Instant::ZERO, received);
+                net.completed(source, sojourn_net::Instant::ZERO, received);
             }
             net.set_standing(sink, Standing { delivered: Some(received), ..Standing::default() });
         }
-        hosts[end.side() as usize].send(&mut net, is_paced)?;
+        hosts[end.side() as usize].send(&mut net, pacing)?;
     }
 }
 
@@ -105,16 +116,30 @@ impl Host {
     }
 
     /// Sends until the connection has nothing to send, and sets the deadline.
-    fn send(&mut self, net: &mut Net, is_paced: bool) -> Result<(), Error> {
+    fn send(&mut self, net: &mut Net, pacing: Pacing) -> Result<(), Error> {
         let Some(connection) = self.connection.as_mut() else { return Ok(()) };
-        let mut bytes = [0; PAYLOAD];
-        while let Ok((count, info)) = connection.send(&mut bytes) {
-            let at = is_paced.then(|| net.from_std(info.at));
+        let (mut bytes, mut release) = ([0; PAYLOAD], None);
+        loop {
+            if pacing == Pacing::Release {
+                release = release_of(connection, net.std(net.now()));
+            }
+            let Some((count, info)) = release.is_none().then(|| connection.send(&mut bytes).ok()).flatten() else {
+                break;
+            };
+            let at = (pacing != Pacing::Ignored).then(|| net.from_std(info.at));
             net.send(self.end, &Datagram { at, ..Datagram::to(info.to, &bytes[..count]) })?;
         }
-        net.wake(self.end, connection.timeout_instant().map(|at| net.from_std(at)));
+        let next = [connection.timeout_instant(), release].into_iter().flatten().min();
+        net.wake(self.end, next.map(|at| net.from_std(at)));
         Ok(())
     }
+}
+
+/// Time to take the next packet, if it is in the future.
+fn release_of(connection: &Connection, now: Instant) -> Option<Instant> {
+    let decision = connection.get_next_release_time().filter(|decision| !decision.can_burst())?;
+    let at = decision.time(now)? - connection.max_release_into_future();
+    (at > now).then_some(at)
 }
 
 fn config(cc: &str) -> Config {

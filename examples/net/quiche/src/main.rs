@@ -3,7 +3,7 @@
 //! times; all words are optional.
 
 use sojourn_net::{Instant, Net, Report, expect, process};
-use sojourn_net_quiche::{Transfer, transfer};
+use sojourn_net_quiche::{Pacing, Transfer, transfer};
 
 sojourn_net::process_clock!();
 
@@ -16,7 +16,8 @@ fn main() {
     let (aqm, seed, cc, is_paced) = (word(0, "fq_codel"), word(1, "1"), word(2, "cubic"), word(3, "paced") == "paced");
     let world = WORLD.replace("fq_codel", aqm);
     let net = Net::parse(&world, seed.parse().expect("the seed is a number")).expect("the world is valid").named(aqm);
-    let report = process::run(net, |net| transfer(net, Transfer { group: "transfer", bytes: BYTES, cc, is_paced }));
+    let pacing = if is_paced { Pacing::Departure } else { Pacing::Ignored };
+    let report = process::run(net, |net| transfer(net, Transfer { group: "transfer", bytes: BYTES, cc, pacing }));
     let report = report.expect("the process clock follows").expect("the transfer succeeds");
     let (bursts, gap) = gaps(&report);
     let number = |sentence| report.judge(sentence).expect("the sentence is valid").sides[0].2[0];

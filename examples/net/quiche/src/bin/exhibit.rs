@@ -2,7 +2,7 @@
 //! `sojourn-net` has written, with CUBIC, quiche's default, and BBR2, and 20 seeds.
 
 use sojourn_net::{Net, process};
-use sojourn_net_quiche::{Transfer, transfer};
+use sojourn_net_quiche::{Pacing, Transfer, transfer};
 use std::error::Error;
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             for seed in 1..=20 {
                 let name = format!("quiche 0.30.0, {name}.{cell}");
                 let net = Net::parse(&text, seed)?.named(&name);
-                let endless = Transfer { group: "stack", bytes: u64::MAX, cc, is_paced: true };
+                let endless = Transfer { group: "stack", bytes: u64::MAX, cc, pacing: Pacing::Release };
                 let report = process::run(net, |net| transfer(net, endless))??;
                 std::fs::write(records.join(format!("{name}-{seed}.json")), report.record().to_string())?;
             }
