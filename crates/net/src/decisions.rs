@@ -9,7 +9,7 @@ use crate::net::{Datagram, End, Event, Net};
 use crate::report::Report;
 use sojourn_aqm::headers::{IpFields, UDP_BYTES, ip_bytes, write_udp};
 use sojourn_aqm::{Ecn, Instant};
-use sojourn_sim::scenario::{Scenario, Traffic};
+use sojourn_sim::scenario::{FlowSpec, Scenario, Traffic};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -191,12 +191,12 @@ impl DecisionLog {
 }
 
 /// Names of the groups whose programs send IP packets.
-fn groups_of_ip(scenario: &Scenario) -> BTreeSet<&str> {
-    let of = |traffic| match traffic {
-        Traffic::Endpoint(spec) if spec.is_ip() => Some(spec.name.as_str()),
+fn groups_of_ip(scenario: &Scenario) -> BTreeSet<String> {
+    let of = |flow: &FlowSpec| match &flow.traffic {
+        Traffic::Endpoint(spec) if spec.is_ip() => Some(spec.name.clone()),
         _ => None,
     };
-    scenario.flows.iter().filter_map(|flow| of(&flow.traffic)).collect()
+    scenario.flows.iter().filter_map(of).collect()
 }
 
 fn group_of(end: &str) -> &str {

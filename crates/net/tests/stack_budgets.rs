@@ -1,9 +1,10 @@
 //! Budgets of a stack, quinn; `tests/net_faults.py` plants faults in it that break them. Only with the feature `quinn`.
 #![cfg(feature = "quinn")]
 
-mod common;
+#[path = "common/quinn.rs"]
+mod quinn;
 
-use common::quinn::{Messages, run};
+use quinn::{Messages, run};
 use sojourn_net::{Duration, Instant, Report, Side, expect, seeds};
 use sojourn_sim::quinn_proto::TransportConfig;
 use sojourn_sim::quinn_proto::congestion::CubicConfig;

@@ -1,9 +1,6 @@
 //! Drives for programs: the same programs called by the run, fed by its events, or led by another clock.
 #![allow(dead_code)] // each file of tests uses its part
 
-#[cfg(feature = "quinn")]
-pub mod quinn;
-
 use sojourn_net::{Cx, Datagram, Duration, End, Endpoint, Error, Event, Instant, Net, OtherEvent, Received, Report};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
