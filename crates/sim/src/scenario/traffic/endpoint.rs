@@ -16,8 +16,8 @@ table! {
         /// Addresses of the two hosts; an address that two groups have is one host. Default: the next two of 10/8, in
         /// the order of the file.
         address: Option<Addresses> = Kind::Custom(&ADDRESSES), Need::Optional;
-        /// What the programs send and receive: `udp`, the payload of UDP datagrams, or `ip`, whole IP packets, whose
-        /// headers queues see. Bytes, tags and statistics of `ip` are those of packets.
+        /// Layer of the bytes that programs send and receive: `udp`, the payload of UDP datagrams, or `ip`, whole IP
+        /// packets, whose headers queues see. Bytes, tags and statistics of `ip` are those of packets.
         layer: String = Kind::Word("layer", || vec!["udp", "ip"]), Need::Default("udp");
         /// Size of the largest IP packet that reaches the other end.
         mtu: u32 = Kind::Size(68, 65_535), Need::Default("1500 B");
