@@ -117,7 +117,7 @@ fn what_an_endpoint_cannot_be_is_refused() {
         ),
         (
             "name = \"call\"\nevents = [{ at = \"1 s\" }]",
-            "flows[0].events: an event has neither rebind nor down; write e.g. { at = \"3 s\", rebind = \"port\" }",
+            "flows[0].events: an event has none of rebind, path and down; write e.g. { at = \"3 s\", rebind = \"port\" }",
         ),
         (
             "name = \"call\"\nevents = [{ at = \"1 s\", rebind = \"nat\" }]",

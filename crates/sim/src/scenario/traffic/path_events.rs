@@ -76,13 +76,14 @@ impl PathEvent {
         }
         let at = values.get("at").ok_or_else(|| form("an event has no at".into()))?;
         let at = Instant::ZERO + time(at, Duration::ZERO)?;
-        let effects: Vec<(&String, &Value)> = values.iter().filter(|(key, _)| *key != "at").collect();
+        let named = ["rebind", "path", "down"].map(|key| values.get(key).map(|value| (key, value)));
+        let effects: Vec<(&str, &Value)> = named.into_iter().flatten().collect();
         let effect = match effects.as_slice() {
-            [(key, Value::String(name))] if *key == "path" => PathEffect::Path(name.clone()),
-            [(key, Value::String(what))] if *key == "rebind" && what == "port" => PathEffect::RebindPort,
-            [(key, Value::String(what))] if *key == "rebind" && what == "address" => PathEffect::RebindAddress,
-            [(key, span)] if *key == "down" => PathEffect::Down(time(span, Duration::from_nanos(1))?),
-            [(key, other)] if *key == "path" => return Err(form(format!("path is {other}, not a name"))),
+            [("path", Value::String(name))] => PathEffect::Path(name.clone()),
+            [("rebind", Value::String(what))] if what == "port" => PathEffect::RebindPort,
+            [("rebind", Value::String(what))] if what == "address" => PathEffect::RebindAddress,
+            [("down", span)] => PathEffect::Down(time(span, Duration::from_nanos(1))?),
+            [("path", other)] => return Err(form(format!("path is {other}, not a name"))),
             [(_, other)] => return Err(form(format!("rebind is {other}, neither \"port\" nor \"address\""))),
             [] => return Err(form("an event has none of rebind, path and down".into())),
             [(one, _), (other, _), ..] => return Err(form(format!("an event has both {one} and {other}"))),
