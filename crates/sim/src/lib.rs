@@ -114,6 +114,6 @@ pub use summary::{
 pub use table::{Column, Table};
 pub use traffic::{PlannedSource, plan};
 #[cfg(feature = "quinn")]
-pub use traffic::{QuinnSetup, quinn_programs};
+pub use traffic::{QuinnEnd, quinn_programs};
 pub use warmup::{Statistics, mser};
 pub use wlan::{AggregateSummary, NodeSummary, RateUse, RttSummary, StationSummary, WlanSummary};

@@ -1,12 +1,9 @@
 //! quinn at both ends of an endpoint flow, with settings of the test: transport parameters, sender, messages.
 
 use sojourn_aqm::Rng;
-use sojourn_net::{Cx, Duration, Ecn, Endpoint, Instant, Net, Received, Report, Transmit};
-use sojourn_sim::QuinnSetup;
-use sojourn_sim::quinn_proto::{
-    self, ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Event, StreamEvent, StreamId,
-    TransportConfig,
-};
+use sojourn_net::{Cx, Duration, Endpoint, Instant, Net, Received, Report, Transmit};
+use sojourn_sim::QuinnEnd;
+use sojourn_sim::quinn_proto::{Connection, Dir, Event, StreamEvent, StreamId, TransportConfig};
 use std::collections::BTreeMap;
 
 /// Messages of an application, each on a stream of its own: message `n`, from 1 on, is due at `n` times `gap`.
@@ -21,11 +18,7 @@ pub struct Messages {
 
 /// The client or the server of a connection.
 struct QuinnProgram {
-    endpoint: quinn_proto::Endpoint,
-    connection: Option<(ConnectionHandle, Connection)>,
-    /// Configuration of the client's connection, until it opens it.
-    client: Option<ClientConfig>,
-    zero: std::time::Instant,
+    end: QuinnEnd,
     messages: Messages,
     is_sender: bool,
     /// Messages sent, and received whole.
@@ -39,29 +32,22 @@ struct QuinnProgram {
 /// Runs quinn with `messages` in the group `call` of the world `text`.
 pub fn run(text: &str, seed: u64, transport: TransportConfig, messages: Messages) -> Report {
     let mut net = Net::parse(text, seed).unwrap_or_else(|error| panic!("{error}\n{text}"));
-    let QuinnSetup { client, endpoints, zero } = QuinnSetup::new(transport, Rng::stream(seed, "test", 0));
-    let program = |endpoint, client: Option<ClientConfig>| QuinnProgram {
-        endpoint,
-        connection: None,
-        is_sender: client.is_some() != messages.are_from_server,
-        client,
-        zero,
+    let [source, sink] = QuinnEnd::pair(transport, Rng::stream(seed, "test", 0));
+    let program = |end, is_sender| QuinnProgram {
+        end,
         messages,
+        is_sender,
         sent: 0,
         received: 0,
         writing: BTreeMap::new(),
         reading: BTreeMap::new(),
     };
-    let [source, sink] = endpoints;
-    net.attach("call", program(source, Some(client)), program(sink, None)).expect("the world has the group");
+    let from_server = messages.are_from_server;
+    net.attach("call", program(source, !from_server), program(sink, from_server)).expect("the world has the group");
     net.run().expect("no program fails")
 }
 
 impl QuinnProgram {
-    fn at(&self, now: Instant) -> std::time::Instant {
-        self.zero + std::time::Duration::from_nanos(now.as_nanos())
-    }
-
     /// When the message after `number` others is due.
     fn due(&self, number: u32) -> Instant {
         Instant::ZERO + Duration::from_nanos(self.messages.gap.as_nanos() * i64::from(number + 1))
@@ -69,10 +55,10 @@ impl QuinnProgram {
 
     /// Sends the messages that are due and reads what has arrived.
     fn pump(&mut self, cx: &mut Cx<'_>) {
-        while let Some(event) = self.next_event() {
+        while let Some(event) = self.end.next_event() {
             match event {
                 Event::Stream(StreamEvent::Opened { .. }) => {
-                    let (_, connection) = self.connection.as_mut().expect("it has an event");
+                    let connection = self.end.connection_mut().expect("it has an event");
                     while let Some(id) = connection.streams().accept(Dir::Uni) {
                         self.reading.insert(id, 0);
                     }
@@ -93,8 +79,7 @@ impl QuinnProgram {
     fn write(&mut self, now: Instant) {
         let is_due = |number| self.due(number) <= now;
         let due = (self.sent..self.messages.count).take_while(|&number| is_due(number)).count();
-        let Some((_, connection)) = self.connection.as_mut().filter(|(_, connection)| !connection.is_handshaking())
-        else {
+        let Some(connection) = self.end.connection_mut().filter(|connection| !connection.is_handshaking()) else {
             return;
         };
         for _ in 0..due {
@@ -117,7 +102,7 @@ impl QuinnProgram {
 
     fn read(&mut self, cx: &mut Cx<'_>) {
         let mut whole = Vec::new();
-        let Some((_, connection)) = &mut self.connection else { return };
+        let Some(connection) = self.end.connection_mut() else { return };
         for (&id, bytes) in &mut self.reading {
             let mut stream = connection.recv_stream(id);
             let Ok(mut chunks) = stream.read(true) else { continue };
@@ -135,66 +120,32 @@ impl QuinnProgram {
             cx.completed(self.due(id.index() as u32), self.messages.bytes as u64);
         }
     }
-
-    fn next_event(&mut self) -> Option<Event> {
-        let (handle, connection) = self.connection.as_mut()?;
-        while let Some(event) = connection.poll_endpoint_events() {
-            if let Some(response) = self.endpoint.handle_event(*handle, event) {
-                connection.handle_event(response);
-            }
-        }
-        connection.poll()
-    }
 }
 
 impl Endpoint for QuinnProgram {
     fn begin(&mut self, cx: &mut Cx<'_>) {
-        let Some(config) = self.client.take() else { return };
-        let connected = self.endpoint.connect(self.at(cx.now()), config, cx.peer(), "sojourn");
-        self.connection = Some(connected.expect("the address is valid"));
+        self.end.connect(cx.now(), cx.peer());
     }
 
     fn on_datagram(&mut self, cx: &mut Cx<'_>, datagram: Received<'_>) {
-        let (now, mut response) = (self.at(cx.now()), Vec::new());
-        let ecn = EcnCodepoint::from_bits(datagram.ecn as u8);
-        match self.endpoint.handle(now, datagram.from, None, ecn, datagram.bytes.into(), &mut response) {
-            Some(DatagramEvent::ConnectionEvent(_, event)) => {
-                let (_, connection) = self.connection.as_mut().expect("the endpoint has one connection");
-                connection.handle_event(event);
-            }
-            Some(DatagramEvent::NewConnection(incoming)) => {
-                let accepted = self.endpoint.accept(incoming, now, &mut response, None);
-                self.connection = Some(accepted.map_err(|error| error.cause).expect("the connection was accepted"));
-            }
-            Some(DatagramEvent::Response(_)) | None => {}
-        }
+        self.end.on_datagram(cx.now(), datagram);
         self.pump(cx);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        let now = self.at(cx.now());
-        if let Some((_, connection)) = &mut self.connection {
-            connection.handle_timeout(now);
-        }
+        self.end.on_timeout(cx.now());
         self.pump(cx);
     }
 
     fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Transmit> {
-        let now = self.at(now);
-        let (_, connection) = self.connection.as_mut()?;
-        let transmit = connection.poll_transmit(now, 1, into)?;
-        into.truncate(transmit.size);
-        let ecn = transmit.ecn.map_or(Ecn::NotEct, |codepoint| Ecn::ALL[codepoint as usize]);
-        Some(Transmit { ecn, ..Transmit::to(transmit.destination) })
+        self.end.poll_transmit(now, into)
     }
 
     fn wake_at(&mut self) -> Option<Instant> {
         let next = (self.is_sender && self.sent < self.messages.count).then(|| self.due(self.sent));
-        let (_, connection) = self.connection.as_mut()?;
-        let timeout = connection.poll_timeout().map(|due| due.saturating_duration_since(self.zero));
-        let timeout = timeout.map(|due| Instant::from_nanos(due.as_nanos() as u64));
+        let is_open = !self.end.connection().is_none_or(Connection::is_handshaking);
         // A message that waits for the handshake is written when that is over.
-        timeout.into_iter().chain(next.filter(|_| !connection.is_handshaking())).min()
+        self.end.timeout().into_iter().chain(next.filter(|_| is_open)).min()
     }
 }
 

@@ -41,7 +41,7 @@ pub(crate) use opening::Opening;
 pub use plan::{PlannedSource, plan};
 pub(crate) use port::Port;
 #[cfg(feature = "quinn")]
-pub use quinn::QuinnSetup;
+pub use quinn::QuinnEnd;
 pub(crate) use super_packet::SuperPacket;
 
 #[cfg(feature = "quinn")]

@@ -5,26 +5,19 @@
 //! without end or of a given number of bytes.
 
 mod crypto;
+mod end;
 mod transport;
 
 use crate::endpoint::{Cx, Endpoint, OtherEvent, Received, Standing, Transmit};
 use crate::scenario::TcpSpec;
-use bytes::{Bytes, BytesMut};
-use quinn_proto::{
-    ClientConfig, Connection, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, Event, StreamEvent, StreamId,
-    WriteError,
-};
+use bytes::Bytes;
+pub use end::QuinnEnd;
+use quinn_proto::{Dir, Event, StreamEvent, StreamId, WriteError};
 use sojourn_aqm::{Duration, Ecn, Instant, Rng};
-pub use transport::QuinnSetup;
 
 /// One end: a client that opens a connection and sends, or a server that reads.
 pub(super) struct QuinnEndpoint {
-    endpoint: quinn_proto::Endpoint,
-    connection: Option<(ConnectionHandle, Connection)>,
-    /// Configuration of the client's connection, until it opens it.
-    client: Option<ClientConfig>,
-    /// The real time that represents the start of the run; only differences to it matter.
-    zero: std::time::Instant,
+    end: QuinnEnd,
     ecn: bool,
     mss: u32,
     stream: Option<StreamId>,
@@ -41,36 +34,29 @@ pub(super) struct QuinnEndpoint {
 
 /// The client and the server of a connection; both draw from `rng`.
 pub(super) fn pair(spec: &TcpSpec, begun: Instant, size: Option<u64>, rng: Rng) -> [Box<dyn Endpoint>; 2] {
-    let QuinnSetup { client, endpoints, zero } = QuinnSetup::of(spec, rng);
-    let of = |endpoint, client| QuinnEndpoint {
-        endpoint,
-        connection: None,
-        client,
-        zero,
-        ecn: spec.ecn,
-        mss: spec.mss,
-        stream: None,
-        size,
-        written: 0,
-        read: 0,
-        begun,
-        is_finished: false,
-        is_reported: false,
-        is_stopped: false,
+    let of = |end| -> Box<dyn Endpoint> {
+        Box::new(QuinnEndpoint {
+            end,
+            ecn: spec.ecn,
+            mss: spec.mss,
+            stream: None,
+            size,
+            written: 0,
+            read: 0,
+            begun,
+            is_finished: false,
+            is_reported: false,
+            is_stopped: false,
+        })
     };
-    let [source, sink] = endpoints;
-    [Box::new(of(source, Some(client))), Box::new(of(sink, None))]
+    QuinnEnd::pair(transport::transport(spec), rng).map(of)
 }
 
 impl QuinnEndpoint {
-    fn at(&self, now: Instant) -> std::time::Instant {
-        self.zero + std::time::Duration::from_nanos(now.as_nanos())
-    }
-
     /// Handles the connection's events, then writes and reads.
     fn pump(&mut self, cx: &mut Cx<'_>) {
-        while let Some(event) = self.next_event() {
-            let Some((_, connection)) = &mut self.connection else { return };
+        while let Some(event) = self.end.next_event() {
+            let Some(connection) = self.end.connection_mut() else { return };
             match event {
                 Event::Connected if connection.side().is_client() => self.stream = connection.streams().open(Dir::Uni),
                 Event::Stream(StreamEvent::Opened { dir: Dir::Uni }) => {
@@ -80,7 +66,7 @@ impl QuinnEndpoint {
                 _ => {}
             }
         }
-        let (Some((_, connection)), Some(stream)) = (&mut self.connection, self.stream) else { return };
+        let (Some(connection), Some(stream)) = (self.end.connection_mut(), self.stream) else { return };
         if connection.side().is_server() {
             self.read(cx);
         } else if !self.is_finished {
@@ -101,7 +87,7 @@ impl QuinnEndpoint {
 
     /// Reads all that has arrived in order.
     fn read(&mut self, cx: &mut Cx<'_>) {
-        let (Some((_, connection)), Some(id)) = (&mut self.connection, self.stream) else { return };
+        let (Some(connection), Some(id)) = (self.end.connection_mut(), self.stream) else { return };
         let mut stream = connection.recv_stream(id);
         if let Ok(mut chunks) = stream.read(true) {
             while let Ok(Some(chunk)) = chunks.next(usize::MAX) {
@@ -114,50 +100,23 @@ impl QuinnEndpoint {
             cx.completed(self.begun, self.read);
         }
     }
-
-    /// The next event of the connection, after its events for the endpoint have been handled.
-    fn next_event(&mut self) -> Option<Event> {
-        let (handle, connection) = self.connection.as_mut()?;
-        while let Some(event) = connection.poll_endpoint_events() {
-            if let Some(response) = self.endpoint.handle_event(*handle, event) {
-                connection.handle_event(response);
-            }
-        }
-        connection.poll()
-    }
 }
 
 impl Endpoint for QuinnEndpoint {
     fn begin(&mut self, cx: &mut Cx<'_>) {
-        let Some(config) = self.client.take() else { return };
-        cx.offered(self.size.unwrap_or(0));
-        let connected = self.endpoint.connect(self.at(cx.now()), config, cx.peer(), "sojourn");
-        self.connection = Some(connected.expect("the address is valid"));
-        self.pump(cx);
+        if self.end.connect(cx.now(), cx.peer()) {
+            cx.offered(self.size.unwrap_or(0));
+            self.pump(cx);
+        }
     }
 
     fn on_datagram(&mut self, cx: &mut Cx<'_>, datagram: Received<'_>) {
-        let (now, mut response) = (self.at(cx.now()), Vec::new());
-        let ecn = EcnCodepoint::from_bits(datagram.ecn as u8);
-        match self.endpoint.handle(now, datagram.from, None, ecn, BytesMut::from(datagram.bytes), &mut response) {
-            Some(DatagramEvent::ConnectionEvent(_, event)) => {
-                let (_, connection) = self.connection.as_mut().expect("the endpoint has one connection");
-                connection.handle_event(event);
-            }
-            Some(DatagramEvent::NewConnection(incoming)) => {
-                let accepted = self.endpoint.accept(incoming, now, &mut response, None);
-                self.connection = Some(accepted.map_err(|error| error.cause).expect("the connection was accepted"));
-            }
-            Some(DatagramEvent::Response(_)) | None => {}
-        }
+        self.end.on_datagram(cx.now(), datagram);
         self.pump(cx);
     }
 
     fn on_wake(&mut self, cx: &mut Cx<'_>) {
-        let now = self.at(cx.now());
-        if let Some((_, connection)) = &mut self.connection {
-            connection.handle_timeout(now);
-        }
+        self.end.on_timeout(cx.now());
         self.pump(cx);
     }
 
@@ -167,23 +126,17 @@ impl Endpoint for QuinnEndpoint {
     }
 
     fn poll_transmit(&mut self, now: Instant, into: &mut Vec<u8>) -> Option<Transmit> {
-        let now = self.at(now);
-        let (_, connection) = self.connection.as_mut()?;
-        let transmit = connection.poll_transmit(now, 1, into)?;
-        into.truncate(transmit.size);
-        let ecn = transmit.ecn.filter(|_| self.ecn).map_or(Ecn::NotEct, |codepoint| Ecn::ALL[codepoint as usize]);
-        Some(Transmit { ecn, ..Transmit::to(transmit.destination) })
+        let transmit = self.end.poll_transmit(now, into)?;
+        Some(Transmit { ecn: if self.ecn { transmit.ecn } else { Ecn::NotEct }, ..transmit })
     }
 
     fn wake_at(&mut self) -> Option<Instant> {
-        let (_, connection) = self.connection.as_mut()?;
-        let due = connection.poll_timeout()?.saturating_duration_since(self.zero);
-        Some(Instant::from_nanos(due.as_nanos() as u64))
+        self.end.timeout()
     }
 
     fn standing(&self) -> Standing {
         let delivered = Some(self.read);
-        let Some((_, connection)) = &self.connection else { return Standing { delivered, ..Standing::default() } };
+        let Some(connection) = self.end.connection() else { return Standing { delivered, ..Standing::default() } };
         let path = connection.stats().path;
         Standing {
             delivered,

@@ -1,6 +1,7 @@
 //! Set-up of quinn's ends: parameters, seeds, connection IDs.
 
 use super::crypto::NullSession;
+use super::end::QuinnEnd;
 use crate::scenario::TcpSpec;
 use quinn_proto::congestion::{BbrConfig, ControllerFactory, CubicConfig, NewRenoConfig};
 use quinn_proto::{
@@ -10,25 +11,10 @@ use sojourn_aqm::Rng;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The two ends before a connection, without cryptography and with seeded generators.
-pub struct QuinnSetup {
-    /// Configuration of the client's connection.
-    pub client: ClientConfig,
-    /// Of the client and of the server.
-    pub endpoints: [Endpoint; 2],
-    /// The real time that represents the start of the run.
-    pub zero: std::time::Instant,
-}
-
-impl QuinnSetup {
-    /// Ends of the flow `spec`.
-    pub(super) fn of(spec: &TcpSpec, rng: Rng) -> Self {
-        Self::new(transport(spec), rng)
-    }
-
-    /// Ends that draw from `rng`.
+impl QuinnEnd {
+    /// The client and the server of a connection, without cryptography and with generators seeded from `rng`.
     #[expect(clippy::disallowed_methods, reason = "epoch of a clock of which only differences are used")]
-    pub fn new(transport: TransportConfig, mut rng: Rng) -> Self {
+    pub fn pair(transport: TransportConfig, mut rng: Rng) -> [Self; 2] {
         let transport = Arc::new(transport);
         let mut server = ServerConfig::new(Arc::new(NullSession), Arc::new(NullSession));
         server.transport_config(transport.clone());
@@ -38,8 +24,11 @@ impl QuinnSetup {
         let first = rng.next_u64();
         client.transport_config(transport);
         client.initial_dst_cid_provider(Arc::new(move || ConnectionId::new(&first.to_be_bytes())));
-        let endpoints = [endpoint(None, &mut rng), endpoint(Some(Arc::new(server)), &mut rng)];
-        Self { client, endpoints, zero: std::time::Instant::now() }
+        let zero = std::time::Instant::now();
+        [
+            Self::new(endpoint(None, &mut rng), Some(client), zero),
+            Self::new(endpoint(Some(Arc::new(server)), &mut rng), None, zero),
+        ]
     }
 }
 
@@ -72,7 +61,7 @@ impl ConnectionIdGenerator for ConnectionIds {
 }
 
 /// quinn's defaults, except that the packet size is fixed (no MTU discovery) and the receive windows never limit.
-fn transport(spec: &TcpSpec) -> TransportConfig {
+pub(super) fn transport(spec: &TcpSpec) -> TransportConfig {
     let mut transport = TransportConfig::default();
     let mss = u64::from(spec.mss);
     let initial = spec.initial_window.map_or((10 * mss).min(14_720.max(2 * mss)), |packets| u64::from(packets) * mss);
