@@ -96,11 +96,7 @@ impl Ledger {
 
     #[inline]
     fn counts(&mut self, now: Instant, group: u32) -> &mut GroupCounts {
-        let (groups, counts) = (self.groups.len(), self.counts.at(now));
-        if counts.len() < groups {
-            counts.resize_with(groups, GroupCounts::default);
-        }
-        &mut counts[group as usize]
+        of_group(self.counts.at(now), self.groups.len(), group)
     }
 
     /// Counts a connection of `group` opened at `now`.
@@ -190,9 +186,7 @@ impl Ledger {
 
     /// The same in the interval of any instant, which may be before the latest one.
     pub fn endpoint_of(&mut self, at: Instant, group: u32) -> &mut ProgramCounts {
-        let (groups, counts) = (self.groups.len(), self.counts.of(at));
-        counts.resize_with(groups, GroupCounts::default);
-        &mut counts[group as usize].endpoint
+        &mut of_group(self.counts.of(at), self.groups.len(), group).endpoint
     }
 
     /// The counts of each group from window start `number` on.
@@ -222,6 +216,15 @@ impl Ledger {
         let media = self.media.map(MediaRows::into_table);
         self.transfers.map(Transfers::into_table).into_iter().chain(video).chain(probes).chain(media)
     }
+}
+
+/// The counts of a group in an interval, whose list may still be short of some of the `groups`.
+#[inline]
+fn of_group(counts: &mut Vec<GroupCounts>, groups: usize, group: u32) -> &mut GroupCounts {
+    if counts.len() < groups {
+        counts.resize_with(groups, GroupCounts::default);
+    }
+    &mut counts[group as usize]
 }
 
 impl Counters for GroupCounts {

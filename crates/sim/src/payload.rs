@@ -113,7 +113,7 @@ pub(crate) struct ReceivedBytes {
 impl Payload {
     /// Bytes of IP and UDP headers of each datagram, beside its bytes.
     pub fn headers(&self) -> u32 {
-        if self.info.is_ip { 0 } else { (ip_bytes(self.info.from.ip()) + UDP_BYTES) as u32 }
+        header_bytes(self.info.is_ip, &self.info.from)
     }
 
     /// Bytes of a datagram as its program receives them: an IP packet has the ECN field of its arrival.
@@ -161,6 +161,12 @@ impl Payload {
         self.arrived |= bit;
         is_new
     }
+}
+
+/// Bytes of IP and UDP headers that a datagram from `source` has beside its own; none if it is an IP packet itself.
+#[inline]
+pub(crate) fn header_bytes(is_ip: bool, source: &SocketAddr) -> u32 {
+    if is_ip { 0 } else { (ip_bytes(source.ip()) + UDP_BYTES) as u32 }
 }
 
 /// Flips one bit, which depends on the datagram's number only.

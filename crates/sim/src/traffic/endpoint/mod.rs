@@ -183,9 +183,7 @@ impl EndpointFlow {
             EndEvent::Datagram { .. } => unreachable!("datagrams are delivered with their bytes"),
         });
         if !is_called {
-            let parts = host.program_parts();
-            parts.hosts.events.push_back(PendingEvent { end: parts.end, event, payload: None, is_damaged: false });
-            host.pause();
+            post(host, event, None, false);
         }
     }
 
@@ -282,11 +280,8 @@ impl EndpointFlow {
             program.on_datagram(cx, Received { bytes, from, local, ecn, tag });
         });
         if !is_called {
-            let parts = host.program_parts();
-            parts.payloads.retain(place.index);
-            let (event, payload) = (EndEvent::Datagram { from, local, ecn, tag }, Some((place, size)));
-            parts.hosts.events.push_back(PendingEvent { end: parts.end, event, payload, is_damaged });
-            host.pause();
+            host.payloads().retain(place.index);
+            post(host, EndEvent::Datagram { from, local, ecn, tag }, Some((place, size)), is_damaged);
         }
     }
 
@@ -317,6 +312,13 @@ impl EndpointFlow {
         let timed = end.timed.front().map_or(Instant::NEVER, |&(at, ..)| at);
         end.start.min(end.stop).min(message).min(timed).min(end.room_at).min(end.wake)
     }
+}
+
+/// Queues an event of the end that `host` is of, for the caller of the run.
+fn post(host: &mut impl Host, event: EndEvent, payload: Option<(Place, u32)>, is_damaged: bool) {
+    let parts = host.program_parts();
+    parts.hosts.events.push_back(PendingEvent { end: parts.end, event, payload, is_damaged });
+    host.pause();
 }
 
 /// Removes the first element of a queue if it is due.

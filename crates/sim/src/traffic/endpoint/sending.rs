@@ -3,9 +3,9 @@
 use super::{End, EndpointFlow};
 use crate::endpoint::{OtherEvent, SendError, Transmit};
 use crate::hosts::Decision;
-use crate::payload::{MAX_SEGMENTS, PayloadInfo, PayloadPacket, Place};
+use crate::payload::{MAX_SEGMENTS, PayloadInfo, PayloadPacket, Place, header_bytes};
 use crate::traffic::host::{Host, ProgramParts};
-use sojourn_aqm::headers::{IpHeader, TCP, UDP, UDP_BYTES, ip_bytes, ports_at};
+use sojourn_aqm::headers::{IpHeader, TCP, UDP, ports_at};
 use sojourn_aqm::{Ecn, Instant, Rate};
 use sojourn_tcp::{Flags, Header};
 use std::net::SocketAddr;
@@ -84,10 +84,7 @@ impl EndpointFlow {
     /// Lets datagrams leave their host: together if the host has segmentation offload, else one by one.
     pub(super) fn leave(&mut self, now: Instant, outgoing: Outgoing<'_>, host: &mut impl Host) {
         let Outgoing { from, bytes, segment, .. } = outgoing;
-        let headers = match self.is_ip {
-            true => 0,
-            false => (ip_bytes(from.ip()) + UDP_BYTES) as u32,
-        };
+        let headers = header_bytes(self.is_ip, from);
         let passes = || segment as u32 + headers <= self.mtu && now >= self.down_until;
         let fits = || bytes.len() + headers as usize * bytes.len().div_ceil(segment.max(1)) <= MAX_PACKET;
         let is_whole = self.gso && bytes.len() > segment && passes() && fits() && host.keeps_super_packets();
