@@ -2,7 +2,7 @@
 //!
 //! Each queue is an interface. A packet enters it when it is offered to the queue and leaves it at the start of its
 //! transmission; a dropped one is repeated at its drop without a direction. Datagrams of endpoints are whole, with
-//! valid checksums; packets of endpoints with `layer = "ip"` are as sent but for the ECN field. Other packets have
+//! valid checksums; packets of endpoints with `layer = "ip"` are as sent, except for the ECN field. Other packets have
 //! addresses of their own, and are truncated after eight bytes of their transport header, as ICMP quotes them (RFC 792).
 
 use crate::capture::pcapng::{self, COMMENT, FLAGS, INBOUND, OUTBOUND, PacketRecord};

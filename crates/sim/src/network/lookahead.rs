@@ -68,8 +68,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         self.ahead.enabled = self.links[FORWARD].keeps_order() && self.links[REVERSE].is_plain();
     }
 
-    /// Sets the earliest time at which the run's state is read, `look`, and the end of the step, `last`; only if
-    /// lookahead is enabled.
+    /// Sets the next reading of the run's state, `look`, and the end of the step, `last`; only if lookahead is enabled.
     pub fn set_lookahead(&mut self, look: Instant, last: Instant) {
         self.ahead.horizon = look.min(last + Duration::from_nanos(1));
     }

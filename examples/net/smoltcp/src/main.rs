@@ -1,12 +1,12 @@
 //! smoltcp 0.14.0 behind real queues: a table of goodput, delay and ACKs for Reno and CUBIC, with and without an ACK
-//! filter on the way back. `sojourn-net-smoltcp 7` runs it with the seed 7.
+//! filter upstream. `sojourn-net-smoltcp 7` runs it with the seed 7.
 
 use sojourn_net::{Net, Report, expect};
 use sojourn_net_smoltcp::{CongestionControl, Host, Transfer};
 
 const WORLD: &str = include_str!("../world.toml");
 
-/// A download of 20 s behind `queue`, with `filter` on the way back.
+/// A download of 20 s behind `queue`, with `filter` upstream.
 fn download(transfer: Transfer, queue: &str, filter: &str) -> Report {
     let text = WORLD.replace("aqm = \"fq_codel\"", &format!("aqm = \"{queue}\""));
     let text = text.replace("aqm = \"cake\"", &format!("aqm = \"{filter}\""));
