@@ -9,8 +9,10 @@ use super::reassembly::Placement;
 pub(super) trait SegmentKind {
     /// Position of the segment, if the kind implies it.
     const PLACEMENT: Option<Placement> = None;
-    /// Its codepoint needs no reaction, no mechanism processes every segment, and only SACKs have to be reported.
+    /// Its codepoint needs no reaction, and only SACKs have to be reported.
     const FAST_PATH: bool = false;
+    /// The receiver follows its window, the application's reads and the ends of bursts.
+    const TRACKS_READS: bool = true;
 }
 
 /// Any segment.
@@ -18,18 +20,28 @@ pub(super) struct AnySegment;
 
 impl SegmentKind for AnySegment {}
 
-/// The next segment in order, without a hole.
+/// The next segment in order, without a hole, at a receiver that need not track reads.
 pub(super) struct InOrderSegment;
 
 impl SegmentKind for InOrderSegment {
     const PLACEMENT: Option<Placement> = Some(Placement::InOrder);
     const FAST_PATH: bool = true;
+    const TRACKS_READS: bool = false;
 }
 
-/// The segment after the newest one beyond a hole.
+/// The next segment in order, without a hole, at a receiver that tracks reads.
+pub(super) struct TrackedInOrderSegment;
+
+impl SegmentKind for TrackedInOrderSegment {
+    const PLACEMENT: Option<Placement> = Some(Placement::InOrder);
+    const FAST_PATH: bool = true;
+}
+
+/// The segment after the newest one beyond a hole, at a receiver that need not track reads.
 pub(super) struct SackExtension;
 
 impl SegmentKind for SackExtension {
     const PLACEMENT: Option<Placement> = Some(Placement::OutOfOrder);
     const FAST_PATH: bool = true;
+    const TRACKS_READS: bool = false;
 }

@@ -20,7 +20,7 @@ use super::stack::Stack;
 use super::{Clock, FIRST_BYTE, Flags, Header, SeqRange, Ticks, Wire, is_newer, unwrap_timestamp};
 use delay::DelayedAck;
 use ecn::{AckRequest, CodepointSet, EcnReceiver};
-use kind::{AnySegment, InOrderSegment, SackExtension, SegmentKind};
+use kind::{AnySegment, InOrderSegment, SackExtension, SegmentKind, TrackedInOrderSegment};
 use reassembly::{Placement, Reassembly};
 use sojourn_aqm::{Ecn, Instant};
 
@@ -60,6 +60,8 @@ pub struct Receiver {
     fast_path_codepoints: CodepointSet,
     /// The same for the next segment at the end of the newest block beyond a hole.
     sack_fast_path_codepoints: CodepointSet,
+    /// The same for the next in-order segment of a receiver that [tracks reads](Self::tracks_reads).
+    tracked_fast_path_codepoints: CodepointSet,
     open: bool,
     sack: bool,
     /// More segments follow at this instant (GRO), and the application reads after them.
@@ -90,7 +92,7 @@ pub struct Receiver {
 
 cloned_in_place! {
     Receiver {
-        fast_path_codepoints, sack_fast_path_codepoints, open, sack, read_deferred, pushed, mss, ts_recent, ack_len, rcv_wup, clock, delay,
+        fast_path_codepoints, sack_fast_path_codepoints, tracked_fast_path_codepoints, open, sack, read_deferred, pushed, mss, ts_recent, ack_len, rcv_wup, clock, delay,
         reassembly, at, ecn, compression, window, syn_ack_sent, rtt, stack,
     }
 }
@@ -109,6 +111,7 @@ impl Receiver {
             sack: config.sack,
             fast_path_codepoints: CodepointSet::NONE,
             sack_fast_path_codepoints: CodepointSet::NONE,
+            tracked_fast_path_codepoints: CodepointSet::NONE,
             ack_len: Header::ip_overhead_of(stack),
             open: false,
             reassembly: Reassembly::new(),
@@ -157,12 +160,16 @@ impl Receiver {
     #[inline(never)]
     fn on_any_segment(&mut self, now: Instant, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
         // Tested here and not in `on_segment`, which is inlined into the event loop.
+        if self.tracked_fast_path_codepoints.has(ecn) && self.reassembly.is_next(header) {
+            self.at = now;
+            return self.on_data_inline::<TrackedInOrderSegment>(self.clock.ticks(now), header, ecn, wire);
+        }
         if self.sack_fast_path_codepoints.has(ecn) && self.reassembly.extends_newest_block(header) {
             return self.on_data::<SackExtension>(self.clock.ticks(now), header, ecn, wire);
         }
         self.at = now;
         let now = self.clock.ticks(now);
-        (self.fast_path_codepoints, self.sack_fast_path_codepoints) = (CodepointSet::NONE, CodepointSet::NONE);
+        self.leave_fast_paths();
         if header.flags.contains(Flags::SYN) {
             self.on_syn(now, header, ecn, wire);
         } else if self.open {
@@ -173,6 +180,13 @@ impl Receiver {
                 self.ecn.on_pure_ack(header, ecn);
             }
         }
+    }
+
+    /// The next segment takes no fast path unless this one ends in the state of one.
+    fn leave_fast_paths(&mut self) {
+        self.fast_path_codepoints = CodepointSet::NONE;
+        self.sack_fast_path_codepoints = CodepointSet::NONE;
+        self.tracked_fast_path_codepoints = CodepointSet::NONE;
     }
 
     /// To be called at [`Self::deadline`]; an early call does nothing.
@@ -190,7 +204,7 @@ impl Receiver {
     /// When [`Self::on_timer`] is to be called.
     pub fn deadline(&self) -> Instant {
         let delayed = self.delay.deadline(self.clock);
-        if self.fast_path_codepoints != CodepointSet::NONE {
+        if self.fast_path_codepoints != CodepointSet::NONE || self.tracked_fast_path_codepoints != CodepointSet::NONE {
             return delayed;
         }
         self.compression.as_ref().map_or(delayed, |c| c.due.min(delayed))
@@ -282,7 +296,8 @@ impl Receiver {
     /// Processes a segment with data or a FIN (`tcp_data_queue`).
     #[inline(always)]
     fn on_data_inline<K: SegmentKind>(&mut self, now: Ticks, header: &Header, ecn: Ecn, wire: &mut impl Wire) {
-        debug_assert!(!K::FAST_PATH || (self.ecn.of_ack(), self.pushed) == ((Flags::ACK, Ecn::NotEct), false));
+        debug_assert!(!K::FAST_PATH || self.ecn.of_ack() == (Flags::ACK, Ecn::NotEct));
+        debug_assert!(K::TRACKS_READS || !self.pushed);
         if K::PLACEMENT != Some(Placement::OutOfOrder) {
             // A segment beyond a hole is not the earliest unacknowledged one.
             self.note_time(header);
@@ -296,7 +311,7 @@ impl Receiver {
             self.send_ack(now, wire);
             return;
         }
-        let grew = !K::FAST_PATH && self.raise_window(now, header, placement == Placement::OutOfOrder);
+        let grew = K::TRACKS_READS && self.raise_window(now, header, placement == Placement::OutOfOrder);
         if placement == Placement::OutOfOrder {
             if !K::FAST_PATH {
                 // Without SACK a duplicate acknowledgment must not carry a window update.
@@ -320,7 +335,7 @@ impl Receiver {
             self.fill();
         }
         self.delay.adapt(now, || self.rtt.rto());
-        if K::FAST_PATH {
+        if !K::TRACKS_READS {
             return self.acknowledge::<K>(now, false, false, wire);
         }
         self.delay.quick_once(grew);
@@ -329,13 +344,22 @@ impl Receiver {
         self.pushed |= header.flags.contains(Flags::PSH) && self.stack.bursts && header.len as u32 >= self.mss;
         let needs_ack = (had_hole && !hole_left) || ecn_needs_ack;
         if self.window.is_some() {
-            self.acknowledge_and_read(now, (had_hole, hole_left), needs_ack, wire);
+            self.acknowledge_and_read::<K>(now, (had_hole, hole_left), needs_ack, wire);
         } else {
             let pushed = self.pushed && !self.read_deferred;
             self.acknowledge::<K>(now, needs_ack || pushed, hole_left, wire);
-            if !hole_left && self.reassembly.is_fast_path() {
-                self.fast_path_codepoints = self.insignificant_codepoints();
-            }
+        }
+        if !K::FAST_PATH && !hole_left && self.reassembly.is_fast_path() {
+            self.enter_fast_path();
+        }
+    }
+
+    /// The next segment in order needs nothing but its acknowledgment.
+    fn enter_fast_path(&mut self) {
+        if !self.tracks_reads() {
+            self.fast_path_codepoints = self.insignificant_codepoints();
+        } else if self.compression.as_ref().is_none_or(|c| c.due == Instant::NEVER) {
+            self.tracked_fast_path_codepoints = self.insignificant_codepoints();
         }
     }
 
@@ -346,17 +370,20 @@ impl Receiver {
         self.window.as_mut().is_some_and(|window| window.on_segment(now, header, waiting, beyond))
     }
 
-    /// Codepoints with which the segment that the reassembly expects needs nothing but its acknowledgment: none, unless
-    /// the receiver lacks all mechanisms that process every segment.
+    /// Whether a mechanism processes every segment: a window that grows, compressed acknowledgments, or bursts.
+    fn tracks_reads(&self) -> bool {
+        self.window.is_some() || self.compression.is_some() || self.stack.bursts
+    }
+
+    /// Codepoints with which the segment that the reassembly expects needs nothing but its acknowledgment.
     fn insignificant_codepoints(&self) -> CodepointSet {
-        let looks = self.window.is_some() || self.compression.is_some() || self.stack.bursts;
         let knows = self.open && self.rtt.is_measured();
-        if looks || !knows { CodepointSet::NONE } else { self.ecn.fast_path_codepoints() }
+        if knows { self.ecn.fast_path_codepoints() } else { CodepointSet::NONE }
     }
 
     /// Acknowledges before or after the application reads the data, or later.
-    #[inline]
-    fn acknowledge_and_read(
+    #[inline(always)]
+    fn acknowledge_and_read<K: SegmentKind>(
         &mut self,
         now: Ticks,
         (had_hole, hole_left): (bool, bool),
@@ -368,9 +395,9 @@ impl Receiver {
         // If the window would shrink, the application reads first: data that filled a hole takes its memory until it is
         // read.
         if had_hole && !at_once && !window.does_not_shrink(nxt, self.reassembly.waiting()) {
-            self.wait_or_acknowledge::<AnySegment>(now, false, hole_left, wire);
+            self.wait_or_acknowledge::<K>(now, false, hole_left, wire);
         } else {
-            self.acknowledge::<AnySegment>(now, at_once, hole_left, wire);
+            self.acknowledge::<K>(now, at_once, hole_left, wire);
         }
         if self.read_deferred {
             return;
@@ -378,7 +405,7 @@ impl Receiver {
         let Some(window) = &mut self.window else { return };
         window.on_read(self.at, nxt);
         if nxt > self.rcv_wup && self.is_due_after_read(hole_left) {
-            self.send_ack_inline::<AnySegment>(now, wire);
+            self.send_ack_of::<K>(now, wire);
         }
     }
 
@@ -440,7 +467,7 @@ impl Receiver {
         }
         let flushed = !K::FAST_PATH && self.compression.is_some() && self.flush_compressed(block, now, wire);
         self.reassembly.queue(block, self.stack.forgets_blocks);
-        if !K::FAST_PATH && self.sack && self.compression.is_none() && self.reassembly.is_sack_fast_path() {
+        if !K::FAST_PATH && self.sack && !self.tracks_reads() && self.reassembly.is_sack_fast_path() {
             self.sack_fast_path_codepoints = self.insignificant_codepoints();
         }
         // A flush also clears the acknowledgment scheduled for this segment (`inet_csk_ack_scheduled`).
@@ -469,7 +496,11 @@ impl Receiver {
         let at_once = at_once || self.delay.is_quick() || (!K::FAST_PATH && self.reassembly.has_ended());
         let may_wait = |receiver: &mut Self| !K::FAST_PATH && receiver.may_wait();
         if at_once || (hole_left && !may_wait(self)) || (!hole_left && self.delay.defer(now)) {
-            self.send_ack_inline::<K>(now, wire);
+            if K::TRACKS_READS {
+                self.send_ack_of::<K>(now, wire);
+            } else {
+                self.send_ack_inline::<K>(now, wire);
+            }
         }
     }
 
@@ -495,9 +526,14 @@ impl Receiver {
         must
     }
 
-    #[inline(never)]
     fn send_ack(&mut self, now: Ticks, wire: &mut impl Wire) {
-        self.send_ack_inline::<AnySegment>(now, wire);
+        self.send_ack_of::<AnySegment>(now, wire);
+    }
+
+    /// [`Self::send_ack_inline`], outlined for kinds with several callers.
+    #[inline(never)]
+    fn send_ack_of<K: SegmentKind>(&mut self, now: Ticks, wire: &mut impl Wire) {
+        self.send_ack_inline::<K>(now, wire);
     }
 
     #[inline(always)]
@@ -506,7 +542,7 @@ impl Receiver {
             compression.on_ack_sent();
         }
         self.delay.on_ack_sent();
-        if !K::FAST_PATH {
+        if K::TRACKS_READS {
             self.pushed = false;
         }
         self.rcv_wup = self.reassembly.nxt();
@@ -517,7 +553,8 @@ impl Receiver {
     #[inline(always)]
     fn write_ack<K: SegmentKind>(&mut self, now: Ticks, wire: &mut impl Wire) {
         if K::FAST_PATH {
-            let mut header = Header { seq: FIRST_BYTE, flags: Flags::ACK, ..self.empty_header(now) };
+            let window = if K::TRACKS_READS { self.advertise() } else { 0 };
+            let mut header = Header { seq: FIRST_BYTE, flags: Flags::ACK, window, ..self.empty_header(now) };
             let mut len = self.ack_len;
             if K::PLACEMENT == Some(Placement::OutOfOrder) {
                 header.sack = self.reassembly.most_recent();
@@ -527,11 +564,7 @@ impl Receiver {
             return wire.send_ack(&header, len, Ecn::NotEct);
         }
         let (flags, ecn) = self.ecn.of_ack();
-        let (nxt, waiting) = (self.reassembly.nxt(), self.reassembly.waiting());
-        let (window, is_tight) = self.window.as_mut().map_or((0, false), |window| window.advertise(nxt, waiting));
-        if is_tight {
-            self.delay.end_quickack();
-        }
+        let window = self.advertise();
         let mut header = Header { seq: FIRST_BYTE, flags, window, ..self.empty_header(now) };
         if self.sack {
             self.reassembly.fill_sack(&mut header.sack);
@@ -539,6 +572,17 @@ impl Receiver {
             self.reassembly.forget_duplicate();
         }
         wire.send_ack(&header, header.ip_len_of(self.stack), ecn);
+    }
+
+    /// The window to advertise, in units; 0 if its size is fixed.
+    #[inline(always)]
+    fn advertise(&mut self) -> u32 {
+        let (nxt, waiting) = (self.reassembly.nxt(), self.reassembly.waiting());
+        let (window, is_tight) = self.window.as_mut().map_or((0, false), |window| window.advertise(nxt, waiting));
+        if is_tight {
+            self.delay.end_quickack();
+        }
+        window
     }
 
     fn empty_header(&self, now: Ticks) -> Header {

@@ -191,6 +191,14 @@ fn trace(receiver: &mut Receiver, act: impl FnOnce(&mut Receiver, &mut dyn FnMut
     format!("{sent:?} {:?} {} {}", receiver.deadline(), receiver.delivered(), receiver.waiting())
 }
 
+/// The whole state of a receiver, apart from the sets that select its fast paths and the instant that not all need.
+fn full_state(receiver: &Receiver) -> String {
+    let mut receiver = receiver.clone();
+    receiver.leave_fast_paths();
+    receiver.at = Instant::ZERO;
+    format!("{receiver:?}")
+}
+
 #[test]
 fn the_next_segment_in_order_or_behind_a_hole_is_dealt_with_as_any_other() {
     let named = |name: &str| *Stack::find(name).expect("a stack");
@@ -198,12 +206,15 @@ fn the_next_segment_in_order_or_behind_a_hole_is_dealt_with_as_any_other() {
     let stacks =
         crate::stack::NAMES.iter().map(|&(name, _)| (name, named(name))).chain([("quick on ECN", quick_on_ecn)]);
     let stacks: Vec<(&str, &'static Stack)> = stacks.map(|(name, stack)| (name, &*Box::leak(stack.into()))).collect();
-    let (mut calm, mut grown) = (0, 0);
+    let (mut calm, mut grown, mut tracked) = (0, 0, 0);
     for (seed, &(name, stack)) in (0..40).flat_map(|seed| stacks.iter().map(move |stack| (seed, stack))) {
         let (mut rng, mss) = (Rng::stream(seed, name, 0), MSS as u32);
         let [sack, delayed_ack, ecn] = [0.8, 0.8, 0.5].map(|share| rng.uniform() < share);
-        let config = ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window: Some(1 << 20) };
+        let receive_window = (rng.uniform() < 0.5).then_some(1 << 20);
+        let fragments = rng.uniform() < 0.2;
+        let config = ReceiverConfig { stack, mss, sack, delayed_ack, ecn, receive_window };
         let mut quick = Receiver::new(config);
+        quick = if fragments { quick.with_fragments() } else { quick };
         let mut slow = quick.clone();
         let (mut now, mut next, mut behind) = (Instant::ZERO, 0, 1);
         let syn = Flags::SYN.with_if(Flags::ECE.with(Flags::CWR), ecn);
@@ -231,20 +242,28 @@ fn the_next_segment_in_order_or_behind_a_hole_is_dealt_with_as_any_other() {
             let flags = flags.with_if(Flags::CWR, odd && rng.below(3) == 0).with_if(Flags::PSH, rng.below(8) == 0);
             let len = if n == 0 || (odd && rng.below(5) == 0) { 0 } else { MSS as u16 - (rng.below(9) / 8) as u16 };
             let flags = flags.with_if(Flags::FIN, n == 399).with_if(Flags::SYN, odd && rng.below(40) == 0);
+            let flags = flags.with_if(Flags::CUT, rng.below(3) > 0);
             let tick = stack.clock().ticks(now) as u32;
             let header = Header { seq, len, flags, ts_val: tick.wrapping_sub(40), ts_ecr: tick, ..Header::default() };
             let ecn = if rng.below(40) == 0 { Ecn::ALL[rng.below(4) as usize] } else { Ecn::Ect0 };
             calm += u32::from(quick.fast_path_codepoints.has(ecn) && quick.reassembly.is_next(&header));
             grown +=
                 u32::from(quick.sack_fast_path_codepoints.has(ecn) && quick.reassembly.extends_newest_block(&header));
-            (slow.fast_path_codepoints, slow.sack_fast_path_codepoints) = (CodepointSet::NONE, CodepointSet::NONE);
+            tracked += u32::from(quick.tracked_fast_path_codepoints.has(ecn) && quick.reassembly.is_next(&header));
+            slow.leave_fast_paths();
+            let more = rng.below(6) == 0;
+            [&mut quick, &mut slow].map(|receiver| receiver.set_more_segments(more));
             let on_segment = |receiver: &mut Receiver, wire: &mut dyn FnMut(&Header, Ecn)| {
                 receiver.on_segment(now, &header, ecn, &mut |header: &Header, ecn: Ecn| wire(header, ecn));
             };
             assert_eq!(trace(&mut quick, on_segment), trace(&mut slow, on_segment), "{name}, {seed}, {n}");
+            assert_eq!(full_state(&quick), full_state(&slow), "{name}, {seed}, {n}");
             behind = header.end_seq().max(behind);
             next = (quick.reassembly.nxt().saturating_sub(1)) / MSS;
         }
     }
-    assert!(calm > 10_000 && grown > 5_000, "{calm} and {grown} segments took a short way");
+    assert!(
+        calm > 10_000 && grown > 5_000 && tracked > 2_000,
+        "{calm}, {grown} and {tracked} segments took a short way"
+    );
 }
