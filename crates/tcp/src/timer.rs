@@ -31,19 +31,28 @@ pub(crate) struct RetransmitTimer {
     /// Time from the beginning of that tick.
     phase: Duration,
     purpose: TimerPurpose,
+    /// It is to be set after the new data of the current acknowledgment, which sets it, too.
+    is_postponed: bool,
 }
 
 impl RetransmitTimer {
     /// A timer that is not set.
     pub fn new(stack: &Stack) -> Self {
         let exact = stack.exact_timers.then(|| stack.clock());
-        Self { wheel: stack.timer_wheel, exact, expiry: None, phase: Duration::ZERO, purpose: TimerPurpose::Retransmit }
+        Self {
+            wheel: stack.timer_wheel,
+            exact,
+            expiry: None,
+            phase: Duration::ZERO,
+            purpose: TimerPurpose::Retransmit,
+            is_postponed: false,
+        }
     }
 
     /// Sets it to expire in `ticks`.
     #[inline(always)]
     pub fn set(&mut self, purpose: TimerPurpose, now: HostTime, ticks: Ticks) {
-        self.purpose = purpose;
+        (self.purpose, self.is_postponed) = (purpose, false);
         if let Some(clock) = self.exact {
             self.phase = now.at - clock.instant(now.tick);
         }
@@ -64,6 +73,24 @@ impl RetransmitTimer {
             Some(_) if self.purpose == TimerPurpose::Retransmit => self.restart(now, rtt),
             Some(sent) => self.set(TimerPurpose::Retransmit, now, rtt.time_out_left(now, sent).max(1)),
         }
+    }
+
+    /// Postpones setting it until the new data of an acknowledgment is sent.
+    #[inline(always)]
+    pub fn postpone(&mut self) {
+        self.is_postponed = true;
+    }
+
+    /// Whether new data takes it back from another purpose than the time-out.
+    #[inline(always)]
+    pub fn is_taken_back(&self) -> bool {
+        self.purpose != TimerPurpose::Retransmit && !self.is_postponed
+    }
+
+    /// Whether it was postponed and no new data has set it since.
+    #[inline(always)]
+    pub fn take_postponed(&mut self) -> bool {
+        std::mem::take(&mut self.is_postponed)
     }
 
     /// Stops it.

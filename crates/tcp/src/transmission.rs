@@ -314,6 +314,16 @@ impl Transmission {
         cc::Ack { now: now.at, packets, rtt, una, nxt, state, one_way: None, slow_path: false }
     }
 
+    /// Rearms the timer after an acknowledgment (`tcp_set_xmit_timer`): for a probe if the stack sets those in place of
+    /// the time-out.
+    #[inline(always)]
+    pub fn rearm_timer(&mut self, now: HostTime, control: &mut Control, recovery: &Recovery) {
+        let probes = recovery.episode.probe.replaces_time_out();
+        if !(probes && self.schedule_loss_probe(now, true, control, recovery)) {
+            self.resume_timer(now);
+        }
+    }
+
     /// Returns the timer from another purpose to the time-out.
     pub fn resume_timer(&mut self, now: HostTime) {
         self.timer.resume(now, self.board.head().map(|head| head.sent), &self.rtt);
@@ -352,7 +362,7 @@ impl Transmission {
         (control, episode): (&mut Control, &mut Episode),
         wire: &mut impl Wire,
     ) {
-        if self.board.packets_out() == 0 || self.timer.purpose() != TimerPurpose::Retransmit {
+        if self.board.packets_out() == 0 || self.timer.is_taken_back() {
             self.time_new(now, control, episode);
         }
         self.board.push(segment);

@@ -53,6 +53,9 @@ impl Sender {
             }
             (RecoveryMachine::Linux2_6, AckClass::NewData) => self.on_ack::<NewDataAck>(now, header, wire),
             (RecoveryMachine::Linux2_6, AckClass::Duplicate) => self.on_ack::<DuplicateAck>(now, header, wire),
+            (RecoveryMachine::Linux3_10, AckClass::Predicted) if self.transmission.pacer.is_none() => {
+                self.on_ack::<PredictedAck<true>>(now, header, wire)
+            }
             (_, class) => self.on_segment_of(class, now, header, wire),
         }
         self.end_event(now, wire);
@@ -189,6 +192,9 @@ impl Sender {
         let Self { transmission: tx, recovery, control, .. } = self;
         tx.send_new_after::<K>(now, control, recovery, wire);
         if K::RECOVERY_FIRST {
+            if K::FAST_PATH && tx.timer.take_postponed() {
+                tx.rearm_timer(now, control, recovery);
+            }
             tx.make_room(now, control, recovery, wire);
             if recovery.episode.probe.follows_every_ack() && tx.timer.expiry().is_some() {
                 tx.schedule_loss_probe(now, false, control, recovery);
@@ -296,9 +302,14 @@ impl Sender {
                 rexmit = recovery.on_ack::<K>(ack, &mut tx.cx(now, control));
             }
         }
-        let probes = recovery.episode.probe.replaces_time_out();
-        if ack.rearms_timer && !(probes && tx.schedule_loss_probe(now, true, control, recovery)) {
-            tx.resume_timer(now);
+        if ack.rearms_timer {
+            // In the state Open, new data sets the timer of a stack with such probes to the same.
+            let postpones = recovery.episode.probe.replaces_time_out() && control.usage.validates_every_send();
+            if K::FAST_PATH && postpones {
+                tx.timer.postpone();
+            } else {
+                tx.rearm_timer(now, control, recovery);
+            }
         }
         if !K::FAST_PATH && tx.sampler.is_some() {
             tx.take_rate_sample(now, before, (ack, recovery.state()), control);
