@@ -186,6 +186,14 @@ impl SendQueue {
         }
     }
 
+    /// Number of full segments that end at or before `edge` and are not the last in the socket: [`Self::next_len`]
+    /// allows them without a look at anything else.
+    #[inline]
+    pub fn full_segments(&self, edge: u64) -> u32 {
+        let bytes = edge.min(self.limit.saturating_sub(1)).saturating_sub(self.nxt);
+        (bytes / self.mss).min(u64::from(u32::MAX)) as u32
+    }
+
     /// [`Self::next_len`] within a burst, whose last segment may fill up the receiver's window (`tcp_mss_split_point`),
     /// unless a segment that was not full is outstanding (`tcp_minshall_check`).
     pub fn next_len_in_burst(&self, right_edge: u64) -> Option<u16> {

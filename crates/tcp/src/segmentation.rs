@@ -149,8 +149,7 @@ impl Bursts {
         self.last
     }
 
-    /// Maximum number of segments per burst in kernels before 6.1; later ones follow the rate. By value: unless this is
-    /// called, the context need not be in memory.
+    /// Maximum number of segments per burst in kernels before 6.1; later ones follow the rate.
     pub fn max_burst(&self, ctx: BurstContext) -> u32 {
         match self.rule {
             DeferRule::WindowThird { by_rate: true } => Self::rate_burst(&ctx),
@@ -179,19 +178,20 @@ impl Bursts {
         self.fin_beyond_window && queue.is_last_segment()
     }
 
-    /// Decides about the next transmission, with bursts of up to `max` segments; `None` if `max` is needed and not
-    /// given.
+    /// Decides about the next transmission. `max` gives the segments of the largest burst, exactly if that is below its
+    /// last argument; it takes the context by value, so that the context need not be in memory.
     #[inline(always)]
-    pub fn next(&mut self, ctx: &BurstContext, max: Option<u32>) -> Option<SendDecision> {
+    pub fn next(&mut self, ctx: &BurstContext, mut max: impl FnMut(&Self, BurstContext, u32) -> u32) -> SendDecision {
         let window = ctx.window;
         let room = window.cwnd.saturating_sub(ctx.in_flight);
         if room == 0 {
             let goes = self.sends_beyond_window(ctx.queue);
             let lone = SendDecision::Burst { segments: 1, left: 1, pushed: true };
-            return Some(if goes { lone } else { SendDecision::WaitForWindow });
+            return if goes { lone } else { SendDecision::WaitForWindow };
         }
         if let DeferRule::WindowThird { by_rate } = self.rule {
-            return Some(self.next_by_third(ctx, room, max?, !by_rate));
+            let max = max(self, *ctx, u32::MAX);
+            return self.next_by_third(ctx, room, max, !by_rate);
         }
         let lone = SendHead { left: 1, is_last: true, pushed: true };
         let SendHead { left, is_last, pushed } = ctx.front.unwrap_or(lone);
@@ -199,15 +199,15 @@ impl Bursts {
         if left > 1 {
             if let Some((wait, limit)) = self.must_wait(ctx, room, left, is_last) {
                 // A whole burst is not deferred.
-                if limit < u64::from(max?) * u64::from(window.mss) {
-                    return Some(wait);
+                if limit < u64::from(max(self, *ctx, u32::MAX)) * u64::from(window.mss) {
+                    return wait;
                 }
             }
         }
         // At most half of the window: two bursts in flight keep the ACK clock going.
         let fit = room.min((window.cwnd / 2).max(1)).min(left);
-        let segments = if fit > 1 { fit.min(max?) } else { fit };
-        Some(SendDecision::Burst { segments, left, pushed })
+        let segments = if fit > 1 { fit.min(max(self, *ctx, fit)) } else { fit };
+        SendDecision::Burst { segments, left, pushed }
     }
 
     /// Decision of older kernels. A deferred burst waits for two ticks, which start again with each look if it
@@ -348,7 +348,7 @@ mod tests {
 
     /// With bursts of at most eleven segments.
     fn next(ctx: &BurstContext) -> SendDecision {
-        bursts().next(ctx, Some(11)).expect("the size is known")
+        bursts().next(ctx, |_, _, _| 11)
     }
 
     fn bursts() -> Bursts {
@@ -404,7 +404,7 @@ mod tests {
             let mut turn = |in_flight, ms: i64| {
                 let ctx = ctx(&w, &much, in_flight, 0);
                 let ctx = BurstContext { at: ctx.at + Duration::from_millis(ms), ..ctx };
-                bursts.next(&ctx, Some(max)).expect("the size is known")
+                bursts.next(&ctx, |_, _, _| max)
             };
             let burst = |segments| SendDecision::Burst { segments, left: max, pushed: true };
             // A third of 100 is 33 and a bit, but a whole burst in the middle of the data is sent.
@@ -419,10 +419,10 @@ mod tests {
             assert_eq!(turn(90, 3), if restamps { SendDecision::Wait } else { burst(10) });
             assert_eq!(turn(90, 5), if restamps { burst(10) } else { SendDecision::Wait });
             let trouble = BurstContext { is_open: false, ..ctx(&w, &much, 99, 0) };
-            assert_eq!(bursts.next(&trouble, Some(max)), Some(burst(1)));
+            assert_eq!(bursts.next(&trouble, |_, _, _| max), burst(1));
             let ending = queue(Some(2 * 1448 + 77));
             let last = SendDecision::Burst { segments: 3, left: 3, pushed: true };
-            assert_eq!(bursts.next(&ctx(&w, &ending, 95, 0), Some(max)), Some(last), "a FIN does not wait");
+            assert_eq!(bursts.next(&ctx(&w, &ending, 95, 0), |_, _, _| max), last, "a FIN does not wait");
         }
     }
 
@@ -445,7 +445,7 @@ mod tests {
         let last = SendHead { left: 20, is_last: true, pushed: true };
         let waits = |queue| {
             let ctx = BurstContext { front: Some(last), ..ctx(&w, queue, 70, 10) };
-            bursts().next(&ctx, Some(40)).expect("the size is known")
+            bursts().next(&ctx, |_, _, _| 40)
         };
         assert_eq!(waits(&more), SendDecision::Wait);
         assert_eq!(waits(&ending), SendDecision::Burst { segments: 20, left: 20, pushed: true });

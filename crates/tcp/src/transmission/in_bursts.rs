@@ -90,10 +90,13 @@ impl Transmission {
             if self.has_gso {
                 wire.begin_burst();
             }
-            let mut sent = 0;
+            let (mut sent, full) = (0, self.queue.full_segments(end.min(right_edge)));
             while sent < segments {
-                let next =
-                    if sent > 0 { self.queue.next_len_in_burst(right_edge) } else { self.queue.next_len(right_edge) };
+                let next = match sent {
+                    _ if sent < full => Some(self.queue.mss() as u16),
+                    0 => self.queue.next_len(right_edge),
+                    _ => self.queue.next_len_in_burst(right_edge),
+                };
                 let Some(len) = next.filter(|_| wire.has_room()) else { break };
                 let len = (end - self.queue.nxt()).min(len.into()) as u16;
                 self.bursts.begin(sent, segments, (left, pushed));
@@ -143,21 +146,16 @@ impl Transmission {
             is_open: episode.state == CaState::Open,
             at_once,
         };
-        // With pacing it is needed nearly always.
-        if pacer.is_some() && max.is_none() {
-            let (pacer, sampler, rack) = (pacer.as_deref(), sampler.as_deref(), episode.rack.as_deref());
-            *max = Some(size_by_rate(pacer, *rate, sampler, rack, control));
-        }
-        loop {
-            if let Some(decision) = bursts.next(&ctx, *max) {
-                return decision;
-            }
-            let (pacer, sampler, rack) = (pacer.as_deref(), sampler.as_deref(), episode.rack.as_deref());
-            *max = Some(match pacer {
-                None if !bursts.follow_rate() => bursts.max_burst(ctx),
-                _ => size_by_rate(pacer, *rate, sampler, rack, control),
-            });
-        }
+        let (pacer, sampler, rack) = (pacer.as_deref(), sampler.as_deref(), episode.rack.as_deref());
+        bursts.next(&ctx, |bursts, ctx, wanted| match *max {
+            Some(max) => max,
+            None if pacer.is_none() && !bursts.follow_rate() => *max.insert(bursts.max_burst(ctx)),
+            None => match control.cc.burst(pacer.and_then(|pacer| pacer.rate())) {
+                // Most acknowledgments allow no more than the smallest burst.
+                BurstSize::AtLeast(min_segments) if wanted <= min_segments => min_segments,
+                size => *max.insert(size_by_rate(size, (pacer, *rate), (sampler, rack), control.window.mss)),
+            },
+        })
     }
 
     /// Sends the next new segment of a burst.
@@ -208,7 +206,8 @@ impl Transmission {
 
     fn size_by_rate(&self, control: &Control, episode: &Episode) -> u32 {
         let (pacer, sampler, rack) = (self.pacer.as_deref(), self.sampler.as_deref(), episode.rack.as_deref());
-        size_by_rate(pacer, self.rate, sampler, rack, control)
+        let size = control.cc.burst(pacer.and_then(|pacer| pacer.rate()));
+        size_by_rate(size, (pacer, self.rate), (sampler, rack), control.window.mss)
     }
 
     #[cfg(test)]
@@ -221,19 +220,17 @@ impl Transmission {
 /// acknowledgment (`tcp_update_pacing_rate`): whole segments per round trip would give one segment less now and then.
 #[inline(never)]
 fn size_by_rate(
-    pacer: Option<&Pacer>,
-    rate: u64,
-    sampler: Option<&RateSampler>,
-    rack: Option<&Rack>,
-    control: &Control,
+    size: BurstSize,
+    (pacer, rate): (Option<&Pacer>, u64),
+    (sampler, rack): (Option<&RateSampler>, Option<&Rack>),
+    mss: u32,
 ) -> u32 {
-    let (bytes_per_s, paced) = pacer.map_or((rate, None), |pacer| (pacer.bytes_per_s(), pacer.rate()));
+    let min_segments = match size {
+        BurstSize::Exactly(segments) => return segments,
+        BurstSize::AtLeast(segments) => segments,
+    };
+    let bytes_per_s = pacer.map_or(rate, |pacer| pacer.bytes_per_s());
     let sampled = sampler.and_then(|sampler| sampler.min_rtt());
     let min_rtt = sampled.or(rack.and_then(|rack| rack.min_rtt()));
-    match control.cc.burst(paced) {
-        BurstSize::Exactly(segments) => segments,
-        BurstSize::AtLeast(min_segments) => {
-            pacing::burst(bytes_per_s, control.window.mss, min_segments, BUFFER, min_rtt)
-        }
-    }
+    pacing::burst(bytes_per_s, mss, min_segments, BUFFER, min_rtt)
 }
