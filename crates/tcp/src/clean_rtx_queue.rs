@@ -93,9 +93,18 @@ impl AckInfo {
         let sack = K::FAST_PATH || !board.is_reno();
         let (mut rack, clock, echoed) = (episode.rack.as_mut().filter(|_| sack), rtt.clock(), now.echoed(self.ts_ecr));
         let (mut delivered, mut lowest_original) = (0, u64::MAX);
+        let mut newest = None;
         let times = &mut self.send_times;
         self.acked = board.acknowledge::<K>(queue.una(), |segment, tags| {
             if !K::RECOVERY_FIRST {
+                return;
+            }
+            if K::FAST_PATH {
+                // All were sent once and in order: the first and the last one stand for them.
+                if delivered == 0 {
+                    (times.first_acked, lowest_original) = (Some(segment.sent), segment.end());
+                }
+                (delivered, newest) = (delivered + 1, Some((segment.sent, segment.end())));
                 return;
             }
             if let Some(sampler) = &mut sampler {
@@ -116,6 +125,12 @@ impl AckInfo {
                 }
             }
         });
+        if let Some(newest) = newest {
+            self.send_times.last_acked = Some(newest.0);
+            if let Some(rack) = &mut rack {
+                rack.on_delivered_in_order(now.at, newest);
+            }
+        }
         let acked = &self.acked;
         if K::RECOVERY_FIRST {
             // Without SACK, duplicates have already counted some of them as delivered.
@@ -142,14 +157,15 @@ impl AckInfo {
     fn update_rtt(&mut self, now: HostTime, recovery: &mut Recovery, queue: &SendQueue, rtt: &mut RoundTrip) -> bool {
         let times = self.send_times;
         let of_acked = times.first_acked.filter(|_| !self.acked.retransmitted);
+        let units_now = rtt.units_at(now.at);
+        let age = |sent| units_now.saturating_sub(rtt.units_at(sent)) as u32;
         let sample = match of_acked.or(times.first_sacked) {
-            Some(sent) => rtt.age_in_units(now, sent),
+            Some(sent) => age(sent),
             None if self.data_acked() => rtt.units_since(now, now.echoed(self.ts_ecr)),
             None => return false,
         };
+        self.rtt = self.newest_sent_at().map(|sent| rtt.span(age(sent))).filter(|&rtt| rtt > Duration::ZERO);
         rtt.sample(sample, queue.una(), queue.nxt());
-        self.rtt =
-            self.newest_sent_at().map(|sent| rtt.span(rtt.age_in_units(now, sent))).filter(|&rtt| rtt > Duration::ZERO);
         if let Some(rack) = &mut recovery.episode.rack {
             rack.observe_rtt(now.at, self.rtt.unwrap_or(rtt.span(sample)));
         }

@@ -56,11 +56,16 @@ impl Rack {
         let rtt = now - segment.sent;
         // The original may have been delivered, not the retransmission.
         let ambiguous = tags.any(Tags::EVER_RETRANS) && self.min_rtt.is_some_and(|(min, _)| rtt < min);
-        if ambiguous {
-            return;
+        if !ambiguous {
+            self.on_delivered_in_order(now, (segment.sent, segment.end()));
         }
-        (self.advanced, self.rtt) = (true, rtt);
-        self.latest = self.latest.max((segment.sent, segment.end()));
+    }
+
+    /// Segments that were sent once and in order were delivered, the last of them sent and ended as `newest`.
+    #[inline]
+    pub fn on_delivered_in_order(&mut self, now: Instant, newest: (Instant, u64)) {
+        (self.advanced, self.rtt) = (true, now - newest.0);
+        self.latest = self.latest.max(newest);
     }
 
     /// Adds an RTT sample to the minimum of the last [`MIN_RTT_WINDOW`]. Differs: Linux's `win_minmax` keeps the three

@@ -84,8 +84,13 @@ impl RoundTrip {
 
     /// Units since the instant `sent`.
     pub fn age_in_units(&self, now: HostTime, sent: Instant) -> u32 {
-        let unit = Clock::new(self.unit);
-        unit.ticks(now.at).saturating_sub(unit.ticks(sent)) as u32
+        self.units_at(now.at).saturating_sub(self.units_at(sent)) as u32
+    }
+
+    /// Whole units at an instant.
+    #[inline]
+    pub fn units_at(&self, at: Instant) -> u64 {
+        Clock::new(self.unit).ticks(at)
     }
 
     /// A span of `units`.
