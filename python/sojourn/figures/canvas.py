@@ -17,7 +17,7 @@ from sojourn.base.errors import InputError
 from sojourn.base.files import write_file
 from sojourn.figures import FORMATS
 from sojourn.figures.data import as_csv, as_json, plotted_axes
-from sojourn.figures.finish import finish, legend_of_panels
+from sojourn.figures.finish import finish, is_laid_out, legend_of_panels
 from sojourn.figures.look import SHRINKING, Look, current, using
 
 if TYPE_CHECKING:
@@ -272,8 +272,26 @@ def rendered(figure: Figure, kind: str) -> bytes:
             save_pgf(figure, buffer, keep_family=look.family is not None)
         else:
             metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-            figure.savefig(buffer, format=kind, metadata=metadata)
+            with _layout_kept(figure, kind):
+                figure.savefig(buffer, format=kind, metadata=metadata)
         return buffer.getvalue()
+
+
+@contextmanager
+def _layout_kept(figure: Figure, kind: str) -> Iterator[None]:
+    """Let the block draw panels as they are arranged: a layout takes as long as drawing.
+
+    Other formats than PNG measure texts with renderers of their own, so their panels are arranged again.
+    """
+    engine = figure.get_layout_engine()
+    if kind != "png" or mpl.rcParams["savefig.dpi"] != figure.dpi or not is_laid_out(figure):
+        yield
+        return
+    figure.set_layout_engine("none")
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
 
 
 def _csv(figure: Figure) -> bytes:

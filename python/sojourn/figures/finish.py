@@ -212,16 +212,28 @@ def _draw_notes(figure: Figure, notes: Sequence[str]) -> Text:
 
 def _fit(figure: Figure, panels: Sequence[Axes]) -> None:
     """Wrap texts and thin ticks that do not fit."""
-    layout = figure.get_layout_engine()
     for wrap in (_wrap_vertical, _wrap_title, _wrap_label):
-        if layout:
-            layout.execute(figure)
+        _lay_out(figure)
         for axes in panels:
             wrap(figure, axes)
     for axes in panels:
         _part_titles(axes)
         _thin(axes.xaxis, vertical=False)
         _thin(axes.yaxis, vertical=True)
+
+
+def _lay_out(figure: Figure) -> None:
+    """Arrange the panels, unless they are arranged and no artist has changed since."""
+    layout = figure.get_layout_engine()
+    if layout and not is_laid_out(figure):
+        layout.execute(figure)
+        figure.stale = False
+        figure.__dict__["_sojourn_laid_out"] = True
+
+
+def is_laid_out(figure: Figure) -> bool:
+    """Whether no artist has changed since the panels were arranged; matplotlib marks the figure as stale then."""
+    return figure.__dict__.get("_sojourn_laid_out", False) and not figure.stale
 
 
 def _height_in(figure: Figure, artist: Any) -> float:
