@@ -68,6 +68,7 @@ __all__ = [
     "plan",
     "quantiles_ms",
     "read_capture",
+    "read_table",
     "registry",
     "replay_decisions",
     "scenario_schema",
@@ -425,6 +426,12 @@ def need(scenario_json: str) -> tuple[int, int]:
     """Maximum memory of a run in bytes: for lasting flows and packets in flight, and for the rows of all probes.
 
     Rows that are written during the run need no memory.
+    """
+
+def read_table(file: Path) -> dict[str, npt.NDArray[Any]] | None:
+    """Columns of a table that a run has written to a file; None for a file of another writer.
+
+    Raises `InputError` for one that cannot be read.
     """
 
 def simulate(

@@ -137,6 +137,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(gym::gym_names, module)?)?;
     module.add_function(wrap_pyfunction!(gym_cc::gym_cc_names, module)?)?;
     module.add_function(wrap_pyfunction!(need, module)?)?;
+    module.add_function(wrap_pyfunction!(output::read_table, module)?)?;
     module.add_function(wrap_pyfunction!(simulate, module)?)
 }
 

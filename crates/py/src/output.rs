@@ -4,9 +4,10 @@ use crate::error::{input, unwritten};
 use numpy::PyArray1;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use sojourn_sim::parquet::ParquetFolder;
+use sojourn_sim::parquet::{self, ParquetFolder};
 use sojourn_sim::{Column, Table};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 /// Result of a run.
 #[pyclass(frozen, module = "sojourn._core")]
@@ -56,10 +57,22 @@ impl Output {
     }
 }
 
+/// Columns of a table that a run has written to a file; None for a file of another writer. Raises `InputError` for one
+/// that cannot be read.
+#[pyfunction]
+pub fn read_table(py: Python<'_>, file: PathBuf) -> PyResult<Option<Bound<'_, PyDict>>> {
+    let read = py.detach(|| parquet::read(&file)).map_err(input)?;
+    read.map(|read| by_name(py, read)).transpose()
+}
+
 /// Columns of a table by name.
 pub fn columns(py: Python<'_>, table: Table) -> PyResult<Bound<'_, PyDict>> {
+    by_name(py, table.columns)
+}
+
+fn by_name(py: Python<'_>, named: Vec<(String, Column)>) -> PyResult<Bound<'_, PyDict>> {
     let columns = PyDict::new(py);
-    for (name, column) in table.columns {
+    for (name, column) in named {
         match column {
             Column::U8(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
             Column::U32(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,

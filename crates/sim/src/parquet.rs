@@ -7,11 +7,13 @@
 
 use crate::table::{Column, Table};
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
+use ::parquet::column::reader::get_typed_column_reader;
 use ::parquet::column::writer::ColumnCloseResult;
 use ::parquet::data_type::{DataType, DoubleType, Int32Type, Int64Type};
 use ::parquet::errors::{ParquetError, Result};
 use ::parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
 use ::parquet::file::properties::{EnabledStatistics, WriterProperties, WriterVersion};
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use ::parquet::schema::types::Type;
 use std::fs::{self, File};
@@ -70,6 +72,42 @@ impl ParquetFolder {
     }
 }
 
+/// Columns of a file that a [`ParquetFolder`] wrote; None for a file of another writer.
+pub fn read(file: &Path) -> Result<Option<Vec<(String, Column)>>, ParquetError> {
+    let reader = SerializedFileReader::new(File::open(file)?)?;
+    let about = reader.metadata().file_metadata();
+    if !about.created_by().is_some_and(|writer| writer.starts_with(WRITER)) {
+        return Ok(None);
+    }
+    let columns = about.schema_descr().columns().iter().enumerate().map(|(index, field)| {
+        let column = match (field.physical_type(), field.logical_type_ref()) {
+            (Physical::INT32, Some(LogicalType::Integer(of))) if of.bit_width == 8 => {
+                Column::U8(values::<Int32Type>(&reader, index)?.into_iter().map(|number| number as u8).collect())
+            }
+            (Physical::INT32, _) => {
+                Column::U32(values::<Int32Type>(&reader, index)?.into_iter().map(|number| number as u32).collect())
+            }
+            (Physical::INT64, _) => {
+                Column::U64(values::<Int64Type>(&reader, index)?.into_iter().map(|number| number as u64).collect())
+            }
+            _ => Column::F64(values::<DoubleType>(&reader, index)?),
+        };
+        Ok((field.name().to_string(), column))
+    });
+    columns.collect::<Result<_>>().map(Some)
+}
+
+/// Values of a column in all row groups.
+fn values<T: DataType>(reader: &SerializedFileReader<File>, column: usize) -> Result<Vec<T::T>> {
+    let mut values = Vec::new();
+    for index in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(index)?;
+        let rows = group.metadata().num_rows() as usize;
+        get_typed_column_reader::<T>(group.get_column_reader(column)?).read_records(rows, None, None, &mut values)?;
+    }
+    Ok(values)
+}
+
 fn failed(file: &Path) -> impl FnOnce(ParquetError) -> WriteError {
     move |error| {
         let cause = match error {
@@ -108,7 +146,7 @@ impl Writer {
         let columns = table.columns.iter().map(|(name, column)| field(name, column).map(Arc::new));
         let schema = Type::group_type_builder("schema").with_fields(columns.collect::<Result<_>>()?).build()?;
         let mut properties = WriterProperties::builder()
-            .set_created_by(concat!("sojourn ", env!("CARGO_PKG_VERSION")).to_string())
+            .set_created_by(format!("{WRITER}{}", env!("CARGO_PKG_VERSION")))
             // Version 2 pages are delta-encoded, and compressed only if that makes them smaller.
             .set_writer_version(WriterVersion::PARQUET_2_0)
             .set_compression(Compression::LZ4_RAW)
@@ -214,6 +252,8 @@ fn closed(chunk: &ColumnChunkMetaData, rows: usize) -> ColumnCloseResult {
     }
 }
 
+/// Start of a file's `created_by`, which the version follows.
+const WRITER: &str = "sojourn ";
 /// Maximum bytes of a dictionary: 256 values of eight bytes, so that indices fit into a byte. The library's default of
 /// 1 MiB doubles file sizes.
 const DICTIONARY: usize = 256 * 8;
@@ -223,7 +263,6 @@ const KEPT: usize = 1 << 15;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::parquet::file::reader::{FileReader, SerializedFileReader};
     use ::parquet::record::RowAccessor;
     use tempfile::{TempDir, tempdir};
 
@@ -267,6 +306,31 @@ mod tests {
         };
         assert_eq!((row(0), row(1)), ((0, 0, u64::MAX, -0.5), (255, u32::MAX, 0, f64::INFINITY)));
         assert_eq!(rows.len(), 2);
+    }
+
+    #[test]
+    fn a_file_is_read_as_it_was_written() {
+        let rows = 2 * ROWS + 5; // two row groups
+        let columns = vec![
+            ("a", Column::U8((0..rows).map(|row| row as u8).collect())),
+            ("b", Column::U32((0..rows).map(|row| u32::MAX - row as u32 / 7).collect())),
+            ("c", Column::U64(draws(rows))),
+            ("d", Column::F64(draws(rows).into_iter().map(|draw| -1.0 / draw as f64).collect())),
+        ];
+        let given = table(columns);
+        let folder = written(vec![given.clone()]);
+        assert_eq!(read(&folder.path().join("t.parquet")).unwrap(), Some(given.columns));
+    }
+
+    #[test]
+    fn a_file_of_another_writer_is_not_read() {
+        let folder = written(vec![table(vec![("a", Column::U8(vec![1, 2, 3]))])]);
+        let file = folder.path().join("t.parquet");
+        let mut bytes = fs::read(&file).unwrap();
+        let at = bytes.windows(WRITER.len()).rposition(|part| part == WRITER.as_bytes()).unwrap();
+        bytes[at] = b'S';
+        fs::write(&file, bytes).unwrap();
+        assert_eq!(read(&file).unwrap(), None);
     }
 
     #[test]
