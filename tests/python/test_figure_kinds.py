@@ -28,7 +28,7 @@ from sojourn.figures.rates import rates
 from sojourn.figures.warmup import GID, NOTE
 from sojourn.model.analysis.labels import Name, names_of
 from sojourn.model.analysis.packets import dropped, tewma
-from sojourn.model.analysis.stats import mean_ci, merge_histograms, quantile
+from sojourn.model.analysis.stats import mean_ci, merged, quantile
 from sojourn.model.analysis.swept import choose, parameters, rest_names
 from sojourn.studies.runs.store import load_all
 from sojourn.studies.study import Study
@@ -102,7 +102,7 @@ def test_box_has_the_quantiles_of_all_seeds(study: list[sj.Result]) -> None:
     both = [*study[:2], *study[-2:]]
     sojourn, throughput = drawn("box", both)
     for place, seeds in enumerate((both[:2], both[2:])):
-        histogram = merge_histograms([one.histogram for one in seeds])
+        histogram = merged([one.histogram_of("forward") for one in seeds])
         low, q1, median, q3, high = (quantile(histogram, q) for q in (0.1, 0.25, 0.5, 0.75, 0.9))
         outline = sojourn.patches[place].get_path().vertices[:, 0]
         assert (outline.min(), outline.max()) == pytest.approx((q1, q3))

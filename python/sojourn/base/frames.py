@@ -8,9 +8,8 @@ from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from sojourn.base.errors import MissingError, refuse_damaged
+from sojourn.base.late import pl
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ import polars as pl
 
 from sojourn.figures import marks
 from sojourn.figures.channels import Channels
-from sojourn.figures.distribution import distributions
+from sojourn.figures.distribution import Histogram, distributions
 from sojourn.figures.scales import MIN_SPREAD, Span, sojourn_axis
 from sojourn.model.analysis.labels import Name, all_of_each
 from sojourn.model.analysis.stats import quantile
@@ -55,7 +55,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
     sheet.note("box: quartiles, whiskers: 10 and 90 %")
 
 
-def sojourn_box(histogram: pl.DataFrame) -> Box:
+def sojourn_box(histogram: Histogram) -> Box:
     """Quantiles of sojourn time in ms, exact to the width of the histogram's bins."""
     return {name: quantile(histogram, q) or 0.0 for name, q in QUANTILES.items()}
 

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
+from sojourn.base.late import pl
 from sojourn.base.units import bits_per_second, rates, schedule, seconds
 from sojourn.figures import marks, scales
 from sojourn.figures.channels import faint, muted

@@ -17,7 +17,7 @@ from sojourn.figures.distribution import (
     span_of,
 )
 from sojourn.figures.scales import sojourn_axis
-from sojourn.figures.timeseries import draw_panels, forward_packets, note_bands
+from sojourn.figures.timeseries import draw_panels, drawn_packets, note_bands
 from sojourn.figures.warmup import shade_warmups
 from sojourn.model.analysis.labels import Name, first_of_each
 
@@ -47,7 +47,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
     first = next(iter(firsts.values()))
     varies = not first.is_log and rate_varies(first.setup)
     panels, side = _arrange(sheet, len(firsts), varies)
-    packets = {name: forward_packets(result) for name, result in firsts.items()}
+    packets = {name: drawn_packets(result) for name, result in firsts.items()}
     draw_panels(packets, panels[: len(firsts)])
     if varies:
         capacity(first.setup, first.duration_s, panels[-1])
@@ -57,7 +57,9 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None
     panels[0].set_xlim(0, max(result.duration_s for result in firsts.values()))
     shade_warmups(panels[: len(firsts)], [[result] for result in firsts.values()], sheet)
     _draw_distributions(found, side, sheet)
-    note_bands(list(packets.values()), max(result.duration_s for result in firsts.values()), sheet)
+    note_bands(
+        [len(one["time_s"]) for one in packets.values()], max(result.duration_s for result in firsts.values()), sheet
+    )
     note_steps(firsts, found, sheet)
 
 

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import polars as pl
 
+from sojourn.base.late import pl
 from sojourn.figures.marks import Series, series_of
 
 if TYPE_CHECKING:

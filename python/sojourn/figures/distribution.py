@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-import polars as pl
 
 from sojourn.base.errors import InputError
 from sojourn.base.units import bits_per_second
@@ -14,25 +13,29 @@ from sojourn.figures import marks, scales
 from sojourn.figures.channels import MANY_CURVES, Channels, facets
 from sojourn.figures.scales import Span, plain, sojourn_axis
 from sojourn.model.analysis.labels import Name, all_of_each, first_of_each
-from sojourn.model.analysis.stats import merge_histograms, quantile
+from sojourn.model.analysis.stats import merged, quantile
 
 if TYPE_CHECKING:
+    import polars as pl
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
     from sojourn.figures.canvas import Sheet
     from sojourn.model.results.result import Result
 
-Histograms = Mapping[Name, pl.DataFrame]
+Histogram: TypeAlias = "Mapping[str, NDArray[Any]] | pl.DataFrame"
+"""Columns `lower_ms`, `upper_ms` and `count`."""
+Histograms: TypeAlias = "Mapping[Name, Histogram]"
 
 
-def distributions(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, pl.DataFrame]:
+def distributions(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, dict[str, NDArray[Any]]]:
     """Histogram of the forward link by name; runs of one name are added up."""
     found = {
-        name: merge_histograms([run.histogram for run in own], own[0].link)
+        name: merged([run.histogram_of(own[0].link) for run in own])
         for name, own in all_of_each(results, names).items()
     }
-    for name, merged in found.items():
-        if merged.is_empty():
+    for name, histogram in found.items():
+        if not len(histogram["count"]):
             raise InputError(f"{name}: no packet was sent after the warm-up; give a longer duration")
     return found
 
@@ -79,12 +82,13 @@ def format_ccdf_axes(panels: Sequence[Axes], most: int, sheet: Sheet, label: str
 def draw_distribution(histograms: Histograms, axes: Axes, channels: Channels, *, tail: bool) -> None:
     """Draw the share of packets per sojourn time in ms, one curve per name; with `tail` the complement."""
     for name, histogram in histograms.items():
-        share = histogram["count"].cum_sum() / histogram["count"].sum()
+        counts = np.asarray(histogram["count"])
+        share = np.cumsum(counts) / counts.sum()
         above = 1 - share if tail else share
         marks.line(axes, histogram["upper_ms"], above, str(name), drawstyle="steps-post", **channels.line(name))
 
 
-def span_of(histogram: pl.DataFrame, *, tail: bool = False) -> Span:
+def span_of(histogram: Histogram, *, tail: bool = False) -> Span:
     """Range of sojourn times that an axis must show."""
     low, median, high = (quantile(histogram, q) or 0.0 for q in (0.02, 0.5, 1.0 if tail else 0.999))
     return Span(low, median, high)
@@ -112,7 +116,7 @@ def packet_time_ms(result: Result) -> float | None:
     return 8e3 * FULL_BYTES / bits_per_second(rate)
 
 
-def has_steps(histogram: pl.DataFrame, time_ms: float) -> bool:
+def has_steps(histogram: Histogram, time_ms: float) -> bool:
     """Whether sojourn times visibly cluster at multiples of `time_ms` plus a constant offset.
 
     The mean of their phases, as points on the unit circle, is then far from the centre.
@@ -120,9 +124,9 @@ def has_steps(histogram: pl.DataFrame, time_ms: float) -> bool:
     median = quantile(histogram, 0.5) or 0.0
     if not 0 < median < MAX_STEPS * time_ms:
         return False
-    middle = ((histogram["lower_ms"] + histogram["upper_ms"]) / 2).to_numpy()
-    phases = np.exp(2j * np.pi * middle / time_ms)
-    return bool(abs(np.average(phases, weights=histogram["count"].to_numpy())) > CLUSTERED)
+    lower, upper, counts = (np.asarray(histogram[name]) for name in ("lower_ms", "upper_ms", "count"))
+    phases = np.exp(2j * np.pi * ((lower + upper) / 2) / time_ms)
+    return bool(abs(np.average(phases, weights=counts)) > CLUSTERED)
 
 
 FULL_BYTES = 1500

@@ -57,7 +57,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, unit: s
     panels[-1].set_xlabel("time [s]")
     shade_warmups(panels, [[result] for result in shown.values()], sheet)
     sheet.figure.align_ylabels(panels)
-    note_bands(list(lengths.values()), duration, sheet)
+    note_bands([table.height for table in lengths.values()], duration, sheet)
 
 
 def length_of(result: Result, unit: str) -> pl.DataFrame:

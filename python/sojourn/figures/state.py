@@ -71,7 +71,7 @@ def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet, variabl
         axes.set_xlim(0, duration)
     sheet.figure.align_ylabels(panels)
     shade_warmups(panels, [list(shown.values())] * len(panels), sheet)
-    note_bands(list(tables.values()), max(result.duration_s for result in shown.values()), sheet)
+    note_bands([table.height for table in tables.values()], max(result.duration_s for result in shown.values()), sheet)
 
 
 def draw_variable(tables: dict[Name, pl.DataFrame], variable: str, axis: Axis, axes: Axes, channels: Channels) -> None:

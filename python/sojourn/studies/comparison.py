@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, update_wrapper
 from inspect import signature
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
-import polars as pl
-
 from sojourn.base.errors import InputError
 from sojourn.base.frames import to_pandas
+from sojourn.base.late import pl
 from sojourn.figures.api import ComparisonPlots
 from sojourn.io.flent.key_metrics import key_metrics
 from sojourn.model.analysis.labels import Name, shortened
-from sojourn.model.analysis.metrics import SEARCHED, aggregate, in_html
+from sojourn.model.analysis.metrics import aggregate_rows, in_html, table_of_runs
 from sojourn.model.analysis.pairs import NO_PAIRS, paired, same_aqm
 from sojourn.model.analysis.replicate import AchievedPrecision, replicate
 from sojourn.model.analysis.warmup import AUTO, aligned, not_settled, refuse_unsettled
@@ -62,19 +61,29 @@ class Comparison:
 
         If the warm-up was searched, the runs of a load are summarised from the same instant on.
         """
+        return table_of_runs(self.rows_of_runs)
+
+    @cached_property
+    def rows_of_runs(self) -> list[dict[str, Any]]:
+        """Rows of `runs`."""
         runs = aligned(self.results)
-        rows = [run.summary.row(0, named=True) | name for run, name in zip(runs, self._names_of_runs, strict=True)]
+        rows = [run.summary_rows[0] | name for run, name in zip(runs, self._names_of_runs, strict=True)]
         if self.test is not None:
             rows = [row | key_metrics(run, self.test) for row, run in zip(rows, runs, strict=True)]
-        return pl.DataFrame(rows, schema_overrides=SEARCHED, infer_schema_length=None)
+        return rows
 
     @cached_property
     def table(self) -> pl.DataFrame:
         """One row per load and queue manager: means over the seeds, half widths of their 95 % confidence intervals.
 
-        For the columns beyond those of `runs` see `metrics.aggregate`.
+        For the columns beyond those of `runs` see `metrics.aggregate_rows`.
         """
-        return aggregate(self.runs, [*self.loads[0], "aqm"])
+        return pl.DataFrame(self.rows, infer_schema_length=None)
+
+    @cached_property
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of `table`."""
+        return aggregate_rows(self.rows_of_runs, [*self.loads[0], "aqm"])
 
     def paired(self, baseline: str | None = None) -> pl.DataFrame:
         """Paired differences of each queue manager to `baseline` (default: the first); columns: see `pairs.paired`."""
@@ -121,7 +130,7 @@ class Comparison:
             for values, result in zip(self._names_of_runs, self.results, strict=True)
         ]
         idle = idle_axes(trials, [(path,) for path in (*self.loads[0], "aqm")])
-        return [*self.named_twice, *idle, *repeated(self.table), *not_settled(self.results, names)]
+        return [*self.named_twice, *idle, *repeated(self.rows), *not_settled(self.results, names)]
 
     @property
     def advice(self) -> list[str]:
@@ -258,13 +267,14 @@ def deduplicate(names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     return distinct, tuple(f"{name}: listed twice, run once" for name in distinct if names.count(name) > 1)
 
 
-def repeated(table: pl.DataFrame) -> list[str]:
-    """A note if several seeds give the same run; `table` is the output of `metrics.aggregate`."""
-    fewer = table.filter(pl.col("distinct") < pl.col("seeds"))
-    if fewer.is_empty():
+def repeated(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """A note if several seeds give the same run; `rows` is the output of `metrics.aggregate_rows`."""
+    fewer = [row for row in rows if row["distinct"] < row["seeds"]]
+    if not fewer:
         return []
-    seeds, distinct = fewer.sort("distinct").select("seeds", "distinct").row(0)
-    where = "" if fewer.height == table.height else f" in {fewer.height} of {table.height} rows"
+    least = min(fewer, key=lambda row: int(row["distinct"]))
+    seeds, distinct = least["seeds"], least["distinct"]
+    where = "" if len(fewer) == len(rows) else f" in {len(fewer)} of {len(rows)} rows"
     runs = "1 distinct run" if distinct == 1 else f"{distinct} distinct runs"
     reason = (
         "nothing varies with the seed; set `spread`" if distinct == 1 else "those with equal fingerprints count once"

@@ -10,10 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sojourn import _core
 from sojourn.base.errors import InputError
+from sojourn.base.late import np
 from sojourn.model.aqms.registry import parameters
 from sojourn.model.aqms.spelling import references, spelled_aqm
 from sojourn.model.results.payload import bulk_groups
@@ -122,7 +121,7 @@ def evidence(run: Run, *, histogram: bool = True) -> _core.Evidence:
         run.scenario.canonical,
         json.dumps(run.totals_from_start),
         json.dumps(run.aqm_parameters if own else {}, default=str),
-        _columns(run.sojourn_bins) if histogram else None,
+        _columns(run.bin_columns) if histogram else None,
     )
 
 
@@ -136,14 +135,14 @@ def evidence_of_record(scenario: Document, summary: Mapping[str, Any], histogram
     return _core.Evidence(json.dumps(scenario), json.dumps(summary), "{}", columns)
 
 
-def _columns(table: pl.DataFrame | Mapping[str, Sequence[int]]) -> dict[str, Any]:
+def _columns(table: pl.DataFrame | Mapping[str, Any]) -> dict[str, Any]:
     try:
         return {name: np.ascontiguousarray(table[name], dtype=dtype) for name, dtype in _COLUMNS.items()}
     except (LookupError, OverflowError, TypeError, ValueError) as error:
         raise InputError(f"histogram: {error}; write lists of integers: {', '.join(_COLUMNS)}") from None
 
 
-_COLUMNS = {"link": np.uint8, "lower_ns": np.uint64, "upper_ns": np.uint64, "count": np.uint64}
+_COLUMNS = {"link": "uint8", "lower_ns": "uint64", "upper_ns": "uint64", "count": "uint64"}
 
 
 def letter(place: int) -> str:

@@ -22,7 +22,7 @@ from sojourn.base.progress import Progress
 from sojourn.engines import SIMULATE
 from sojourn.figures.api import Plots
 from sojourn.model.analysis.labels import names_of
-from sojourn.model.analysis.metrics import SEARCHED, aggregate, in_html
+from sojourn.model.analysis.metrics import aggregate, in_html, table_of_runs
 from sojourn.model.analysis.pairs import NO_PAIRS, paired, same_aqm
 from sojourn.model.analysis.replicate import AchievedPrecision, Precision, replicate
 from sojourn.model.analysis.warmup import AUTO, not_settled, refuse_unsettled, summaries
@@ -113,7 +113,7 @@ class StudyResult:
         for (values, _), row in zip(self.with_values(), summaries(self.results), strict=True):
             del row["aqm"]
             rows.append({key: _cell(value) for key, value in values.items()} | row)
-        return pl.DataFrame(rows, schema_overrides=SEARCHED, infer_schema_length=None)
+        return table_of_runs(rows)
 
     @cached_property
     def table(self) -> pl.DataFrame:
@@ -125,7 +125,7 @@ class StudyResult:
         """Notes about the numbers: identical runs or queue managers, and runs that have not settled."""
         names = [" ".join(str(value) for value in values.values()) for values, _ in self.with_values()]
         listed = [*self.study.listed_twice, *self._same_points(), *self.idle]
-        return [*listed, *repeated(self.table), *not_settled(self.results, names)]
+        return [*listed, *repeated(self.table.to_dicts()), *not_settled(self.results, names)]
 
     @cached_property
     def idle(self) -> list[str]:

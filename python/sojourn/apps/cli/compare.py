@@ -185,7 +185,7 @@ def print_comparison(found: Comparison) -> None:
     """Print the table, followed by the settings common to all runs."""
     from sojourn.apps.cli import output
 
-    output.summary_table(found.table, [*found.loads[0], "aqm"], title=output.title_of_means(found.table))
+    output.summary_table(found.rows, [*found.loads[0], "aqm"], title=output.title_of_means(found.rows))
     for sentence in [*found.notes, *setup_of(found)]:
         output.print_note(f"  {sentence}")
 
@@ -195,7 +195,7 @@ def setup_of(found: Comparison) -> list[str]:
     from sojourn.apps.cli import output
     from sojourn.model.analysis.warmup import warmup_text
 
-    return output.describe(found.setup | {"warmup": warmup_text(found.runs, found.setup["warmup"])})
+    return output.describe(found.setup | {"warmup": warmup_text(found.rows_of_runs, found.setup["warmup"])})
 
 
 def write_page(
@@ -210,7 +210,7 @@ def write_page(
         found,
         picture,
         differences=differences,
-        title=output.title_of_means(found.table),
+        title=output.title_of_means(found.rows),
         remarks=remarks,
         setup=setup_of(found),
         command=options.command_line(),

@@ -7,7 +7,7 @@ import math
 import re
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -88,22 +88,25 @@ def check_summary(names: Sequence[str], *, of_test: bool = False) -> None:
     table.sorted(wanted.sort).chosen(wanted.columns)
 
 
-def summary_table(table: pl.DataFrame, names: Sequence[str], *, title: str = "") -> None:
-    """Print one row per row of `table`, named by its columns `names`: every metric ± its confidence interval."""
-    from sojourn.model.analysis.metrics import metrics_in
+def summary_table(table: Sequence[Mapping[str, Any]], names: Sequence[str], *, title: str = "") -> None:
+    """Print the rows of `table`, named by their values of `names`: every metric ± its confidence interval."""
+    from sojourn.model.analysis.metrics import columns_of, metrics_in
 
-    metrics = metrics_in(table.columns)
-    of_runs = OF_RUNS if "not_settled" in table.columns else ()
+    columns = columns_of(table)
+    metrics = metrics_in(columns)
+    of_runs = OF_RUNS if "not_settled" in columns else ()
     rows = [
         [
             *(_named(row[name]) for name in names),
-            *(_number(metric, row[metric.column], row.get(f"{metric.column}_ci95")) for metric in metrics),
+            *(_number(metric, row.get(metric.column), row.get(f"{metric.column}_ci95")) for metric in metrics),
             *((_warmup(row), Cell(_state(row)), Cell(str(row["fingerprint"]))) if of_runs else ()),
         ]
-        for row in table.iter_rows(named=True)
+        for row in table
     ]
-    columns = [*_keys(names), *map(_of_metric, metrics), *of_runs]
-    emit(Table(columns, rows, title), idle=[metric.column for metric in metrics if metric.idle])
+    emit(
+        Table([*_keys(names), *map(_of_metric, metrics), *of_runs], rows, title),
+        idle=[metric.column for metric in metrics if metric.idle],
+    )
 
 
 def traffic_table(result: Result) -> None:
@@ -121,22 +124,21 @@ def traffic_table(result: Result) -> None:
         Metric("resent", "sent again", "%", 100),
         Metric("loss_rate", "lost", "%", 100),
     )
-    table = traffic(result.scenario.document["flows"], result.totals["groups"])
     rows = [
         [_named(row["flows"]), *(_number(metric, row[metric.column], None) for metric in metrics)]
-        for row in table.iter_rows(named=True)
+        for row in traffic(result.scenario.document["flows"], result.totals["groups"])
     ]
     emit(Table([*_keys(["flows"]), *map(_of_metric, metrics)], rows))
 
 
-def _warmup(row: dict[str, Any]) -> Cell:
+def _warmup(row: Mapping[str, Any]) -> Cell:
     """Warm-up of a row's runs."""
     least, most = (row[name] for name in ("warmup_min_s", "warmup_max_s"))
     span = f"{least:.2f}" if least == most else f"{least:.2f}–{most:.2f}"
     return Cell(span, least if least == most else None)
 
 
-def _state(row: dict[str, Any]) -> str:
+def _state(row: Mapping[str, Any]) -> str:
     """Number of a row's runs that have not settled, or "a tenth" if none can; empty if all have, or if not searched."""
     unsettled = row["not_settled"]
     if not unsettled:
@@ -144,9 +146,9 @@ def _state(row: dict[str, Any]) -> str:
     return "not settled" if unsettled == row["seeds"] else f"{unsettled} not settled"
 
 
-def title_of_means(table: pl.DataFrame) -> str:
+def title_of_means(table: Sequence[Mapping[str, Any]]) -> str:
     """Title for the rows of an aggregated table: means with intervals if there are several distinct runs."""
-    seeds, distinct = (max(table[name].to_list()) for name in ("seeds", "distinct"))
+    seeds, distinct = (max(row[name] for row in table) for name in ("seeds", "distinct"))
     if seeds == 1:
         return "one seed"
     if distinct == 1:

@@ -12,8 +12,6 @@ from sojourn.apps.cli import options
 from sojourn.apps.cli.terminal import echo
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from sojourn.model.results.result import Result
     from sojourn.model.scenarios.scenario import Scenario
 
@@ -147,17 +145,13 @@ def _print(result: Result, title: str, given: Scenario) -> None:
     output.print_note(f"Results: {result.folder}")
 
 
-def _with_queues(result: Result) -> pl.DataFrame:
+def _with_queues(result: Result) -> list[dict[str, Any]]:
     """The links, each followed by the queues within its qdisc, if it has several."""
-    import polars as pl
-
-    within = result.queues_within
-    if within.is_empty():
-        return result.links
-    named = within.with_columns(link=pl.concat_str("link", pl.lit(": "), "queue"), of=pl.col("link"))
-    both = pl.concat([result.links.with_columns(of=pl.col("link")), named.drop("queue")], how="diagonal")
-    order = {name: number for number, name in enumerate(result.links["link"])}
-    return both.sort(pl.col("of").replace_strict(order, return_dtype=pl.Int64), maintain_order=True).drop("of")
+    rows = []
+    for link in result.link_rows:
+        within = [queue for queue in result.queue_rows if queue["link"] == link["link"]]
+        rows += [link, *({**queue, "link": f"{queue['link']}: {queue['queue']}"} for queue in within)]
+    return rows
 
 
 def _check_live_options(live_options: dict[str, Any], engine: str) -> None:

@@ -147,7 +147,7 @@ def _print(
         return
     title = f"{study.name}: {len(study.points)} points, {len(study.seeds)} seeds"
     if not (baseline and output.one_table()):
-        output.summary_table(table, by, title=title)
+        output.summary_table(table.to_dicts(), by, title=title)
     if differences is not None and (baseline or not output.one_table()):
         output.paired_table(differences, [*study.beside_the_aqm, "link.aqm"])
     for sentence in [*result.notes, *([output.until_sentence(reached)] if reached else [])]:
@@ -156,7 +156,7 @@ def _print(
         output.print_note(sentence)
     if study.drawn:
         output.print_note(f"Drawn by each seed: {', '.join(study.drawn)}")
-    shown = [warmup_text(runs, warmup) for warmup in dict.fromkeys(warmups)]
+    shown = [warmup_text(runs.to_dicts(), warmup) for warmup in dict.fromkeys(warmups)]
     output.print_note(f"Runs: {len(runs)}{_counts_text(runner)}; warm-up {', '.join(shown)}")
     output.print_note(f"Results: {runner.root}, one row per run in {summaries}")
 

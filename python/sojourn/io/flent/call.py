@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import polars as pl
 
 from sojourn.base.errors import InputError
+from sojourn.base.late import pl
 from sojourn.base.units import bits_per_second
 from sojourn.io.flent.files import Array
 from sojourn.model.analysis.packets import dropped

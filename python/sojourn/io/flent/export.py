@@ -7,10 +7,10 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from sojourn import _core
 from sojourn.base.errors import InputError
+from sojourn.base.late import pl
 from sojourn.base.units import seconds
 from sojourn.io.flent.call import CALL_UNITS, DELAY, call
 from sojourn.io.flent.files import Array, FlentData

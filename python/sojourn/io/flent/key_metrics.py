@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from sojourn import _core
+from sojourn.base.late import pl
 from sojourn.io.flent.traffic import traffic_of
 from sojourn.model.analysis.metrics import MEASURES
 from sojourn.model.results.result import Result

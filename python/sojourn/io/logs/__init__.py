@@ -10,11 +10,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-import polars as pl
-
 from sojourn.base.errors import InputError
 from sojourn.base.files import write_file
 from sojourn.base.inputs import read_text
+from sojourn.base.late import pl
 from sojourn.model.results.result import Result
 from sojourn.model.results.tables import in_memory
 from sojourn.model.results.words import FATES

@@ -151,7 +151,7 @@ def _over_time(captures: Sequence[CaptureView], sheet: Sheet) -> None:
     for axes in panels:
         sojourn_axis(axes, [_span(curve) for curve in curves], which="y", headroom=DROP_STRIP)
     panels[-1].set_xlabel("time [s]")
-    note_bands([curve.samples for curve in curves], duration, sheet)
+    note_bands([curve.samples.height for curve in curves], duration, sheet)
 
 
 def _span(curve: Curve) -> Span:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from math import floor, inf, log10
 from typing import Any
 
-import polars as pl
-
+from sojourn.base.late import pl
 from sojourn.model.analysis.stats import mean_ci
 from sojourn.model.analysis.warmup import is_unsettled
 
@@ -121,11 +120,23 @@ def of_group(column: str) -> Metric | None:
 BY_COLUMN = {metric.column: metric for metric in METRICS}
 
 
-SEARCHED = {"settled": pl.Boolean, "not_settled": pl.String}
-"""Types of the nullable columns about a searched warm-up."""
+def table_of_runs(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+    """Rows of summaries as a frame; columns about a searched warm-up may be null in every row."""
+    searched = {"settled": pl.Boolean, "not_settled": pl.String}
+    return pl.DataFrame(rows, schema_overrides=searched, infer_schema_length=None)
+
+
+def columns_of(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Columns of a table with these rows, in order of appearance; a row may lack some."""
+    return list(dict.fromkeys(column for row in rows for column in row))
 
 
 def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
+    """The rows of `aggregate_rows` as a frame."""
+    return pl.DataFrame(aggregate_rows(runs.to_dicts(), by), infer_schema_length=None)
+
+
+def aggregate_rows(runs: Sequence[Mapping[str, Any]], by: Sequence[str]) -> list[dict[str, Any]]:
     """One row per group of `by`, in order of appearance: means over seeds and 95 % half widths in `…_ci95`.
 
     Runs with equal fingerprints count as one: `seeds` is the number of runs, `distinct` the number of different ones; a
@@ -133,19 +144,23 @@ def aggregate(runs: pl.DataFrame, by: Sequence[str]) -> pl.DataFrame:
     number of runs that have not settled, `changing` the number of those in which link or load change; null if the
     warm-up was given.
     """
+    metrics = metrics_in(columns_of(runs))
+    grouped: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for run in runs:
+        grouped.setdefault(tuple(run[name] for name in by), []).append(run)
     rows = []
-    for key, group in groups(runs, by):
+    for key, group in grouped.items():
         row: dict[str, Any] = dict(zip(by, key, strict=True))
-        distinct = distinct_runs(group)
-        row |= {"seeds": group.height, "distinct": distinct.height, **_warmup(group)}
-        for metric in metrics_in(runs.columns):
-            values = distinct[metric.column].drop_nulls().to_list()
+        distinct = {run["fingerprint"]: run for run in reversed(group)}.values()
+        row |= {"seeds": len(group), "distinct": len(distinct), **_warmup(group)}
+        for metric in metrics:
+            values = [run[metric.column] for run in reversed(distinct) if run.get(metric.column) is not None]
             mean, half = mean_ci(values)
             row[metric.column] = mean if values else None
             row[f"{metric.column}_ci95"] = half
-        row["fingerprint"] = joint_fingerprint(group["fingerprint"].to_list())
+        row["fingerprint"] = joint_fingerprint([run["fingerprint"] for run in group])
         rows.append(row)
-    return pl.DataFrame(rows, infer_schema_length=None)
+    return rows
 
 
 def in_html(table: pl.DataFrame, names: Sequence[str], notes: Sequence[str] = (), most: int = 12) -> str:
@@ -179,15 +194,16 @@ def distinct_runs(runs: pl.DataFrame, by: Sequence[str] = ()) -> pl.DataFrame:
     return runs.unique([*by, "fingerprint"], keep="first", maintain_order=True)
 
 
-def _warmup(runs: pl.DataFrame) -> dict[str, Any]:
-    if "settled" not in runs.columns:
+def _warmup(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    if not any("settled" in run for run in runs):
         return {}
-    searched = runs.filter(pl.col("settled").is_not_null())["not_settled"].to_list()
+    searched = [run["not_settled"] for run in runs if run.get("settled") is not None]
     reasons = [reason for reason in searched if reason is not None]
     unsettled = sum(map(is_unsettled, reasons))
+    warmups = [run["warmup_s"] for run in runs]
     return {
-        "warmup_min_s": runs["warmup_s"].min(),
-        "warmup_max_s": runs["warmup_s"].max(),
+        "warmup_min_s": min(warmups),
+        "warmup_max_s": max(warmups),
         "not_settled": unsettled if searched else None,
         "changing": len(reasons) - unsettled if searched else None,
     }

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
+
+from sojourn.base.late import pl
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

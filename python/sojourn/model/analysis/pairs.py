@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import polars as pl
-
 from sojourn.base.errors import unknown
+from sojourn.base.late import pl
 from sojourn.model.analysis.metrics import groups, metrics_in
 from sojourn.model.analysis.stats import PairedDifference, paired_difference
 from sojourn.model.aqms.spelling import spelled_aqm

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from math import ceil
 from typing import TypeVar
 
-import polars as pl
-
 from sojourn.base.errors import InputError, unknown
+from sojourn.base.late import pl
 from sojourn.model.analysis.metrics import ALL
 
 Outcome = TypeVar("Outcome")

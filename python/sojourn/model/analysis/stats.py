@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import nan, sqrt
-from typing import TYPE_CHECKING
-
-import polars as pl
+from typing import TYPE_CHECKING, Any
 
 from sojourn import _core
+from sojourn.base.late import np, pl
 from sojourn.model.analysis.distributions import signed_rank_p, t_cdf, t_quantile
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
 MIN_FOR_WILCOXON = 6
@@ -91,30 +89,41 @@ def mser(series: Sequence[float], batch: int = 5) -> int | None:
 
 def merge_histograms(frames: Sequence[pl.DataFrame], link: str = "forward") -> pl.DataFrame:
     """Add up sojourn-time histograms of several runs, bucket by bucket; exact, because all have the same buckets."""
-    chosen = [frame.filter(pl.col("link") == link).drop("link") for frame in frames]
-    merged = pl.concat(chosen).group_by("lower_ms", "upper_ms").agg(pl.col("count").sum())
-    return merged.sort("lower_ms")
+    chosen = [frame.filter(pl.col("link") == link).drop("link").to_dict() for frame in frames]
+    return pl.DataFrame(merged([{name: np.asarray(column) for name, column in one.items()} for one in chosen]))
 
 
-def merged_bins(bins: pl.DataFrame) -> pl.DataFrame:
-    """Sum the counts of rows with the same `link` and bin, `lower_ns` to `upper_ns`, sorted by them."""
-    keys = ["link", "lower_ns", "upper_ns"]
-    return bins.group_by(keys).agg(pl.col("count").sum()).sort(keys)
+def merged(histograms: Sequence[Mapping[str, NDArray[Any]]]) -> dict[str, NDArray[Any]]:
+    """Like `merge_histograms`, for the columns of histograms of one link."""
+    together = {name: np.concatenate([one[name] for one in histograms]) for name in histograms[0]}
+    return merged_bins(together)
 
 
-def quantile(histogram: pl.DataFrame, q: float) -> float | None:
+def merged_bins(bins: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Sum the column `count` of rows that are equal in all others, sorted by these."""
+    keys = {name: column for name, column in bins.items() if name != "count"}
+    order = np.lexsort([*reversed(keys.values())])
+    ordered = {name: column[order] for name, column in keys.items()}
+    is_new = np.ones(len(order), dtype=bool)
+    is_new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in ordered.values()])
+    starts = np.flatnonzero(is_new)
+    counts = bins["count"][order]
+    sums = np.add.reduceat(counts, starts) if len(starts) else counts
+    return {**{name: column[starts] for name, column in ordered.items()}, "count": sums}
+
+
+def quantile(histogram: Mapping[str, NDArray[Any]] | pl.DataFrame, q: float) -> float | None:
     """Order statistic of a merged histogram, exact to the width of a bucket (0.1 %)."""
-    total = int(histogram["count"].sum())
+    counts = np.asarray(histogram["count"])
+    total = int(counts.sum())
     if not total:
         return None
-    reached = histogram.filter(pl.col("count").cum_sum() >= q * total)
-    return float(reached["lower_ms"][0] + reached["upper_ms"][0]) / 2
+    reached = int(np.argmax(np.cumsum(counts) >= q * total))
+    return float(histogram["lower_ms"][reached] + histogram["upper_ms"][reached]) / 2
 
 
 def line_fit(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
     """Slope and coefficient of determination of a least-squares line through the points."""
-    import numpy as np
-
     slope, offset = np.polyfit(x, y, 1)
     spread = float(np.sum((y - y.mean()) ** 2))
     left = float(np.sum((y - (slope * x + offset)) ** 2))

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from sojourn.model.aqms.spelling import shown
 
 if TYPE_CHECKING:
@@ -26,14 +24,14 @@ def group_name(flow: Mapping[str, Any]) -> str:
     return " ".join(filter(None, words))
 
 
-def traffic(flows: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
+def traffic(flows: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """One row per flow group: its name in `flows`, and `COLUMNS`.
 
     `rtt_ms` is the mean of the round-trip times that senders measured, `delay_ms` the mean one-way delay of datagrams.
     `resent` is the share of retransmitted segments over the whole run; `loss_rate` the loss ratio of datagrams.
     """
     names = [group_name(flow) for flow in flows]
-    rows = [
+    return [
         {
             "flows": f"flows.{number}: {name}" if names.count(name) > 1 else name,
             "goodput_bps": group["goodput_bps"],
@@ -44,7 +42,6 @@ def traffic(flows: Sequence[Mapping[str, Any]], groups: Sequence[Mapping[str, An
         }
         for number, (name, flow, group) in enumerate(zip(names, flows, groups, strict=True))
     ]
-    return pl.DataFrame(rows, schema={"flows": pl.String, **dict.fromkeys(COLUMNS, pl.Float64)})
 
 
 def flow_name(result: Result, flow: int) -> str:

@@ -10,11 +10,9 @@ nothing settles, and a tenth is left out.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
-
-import polars as pl
 
 from sojourn.base.errors import InputError
 from sojourn.model.analysis.labels import Name, differing, flatten
@@ -43,7 +41,7 @@ def aligned(results: Sequence[Result]) -> list[Result]:
 
 def summaries(results: Sequence[Result]) -> list[dict[str, Any]]:
     """Summary of each result as a row, from its cell's common start on."""
-    return [result.summary.row(0, named=True) for result in aligned(results)]
+    return [dict(result.summary_rows[0]) for result in aligned(results)]
 
 
 def refuse_unsettled(results: Sequence[Result]) -> None:
@@ -53,11 +51,11 @@ def refuse_unsettled(results: Sequence[Result]) -> None:
             raise InputError(f"warmup: {_reason_text(result)}; give a longer duration, or a warmup")
 
 
-def warmup_text(runs: pl.DataFrame, warmup: str) -> str:
+def warmup_text(runs: Sequence[Mapping[str, Any]], warmup: str) -> str:
     """Warm-up of some runs in words: `3 s`, or the minimum and maximum found."""
     if warmup != AUTO:
         return warmup
-    found = runs.filter(pl.col("settled").is_not_null())["warmup_s"].to_list()
+    found = [run["warmup_s"] for run in runs if run.get("settled") is not None]
     least, most = (f"{value:.4g}" for value in (min(found), max(found)))
     span = f"{least} s" if least == most else f"{least} to {most} s"
     return f"{span} ({AUTO})"

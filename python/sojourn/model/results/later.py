@@ -10,10 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from sojourn.base.errors import InputError
 from sojourn.model.analysis.stats import merged_bins
+from sojourn.model.results.columns import Columns, rows_where
 from sojourn.model.results.flat import jains
 from sojourn.model.results.payload import payload_summary
 
@@ -26,8 +25,9 @@ GROUPS, AIRTIMES = "group_windows", "airtime_windows"
 
 def start_ns(result: Result, start_s: float) -> int:
     """First possible start of statistics at or after `start_s`, in ns; the last possible one if there is none."""
-    starts = _table(result, WINDOWS).filter(link=0)["start_ns"]
-    later = starts.filter(starts >= round(1e9 * start_s))
+    windows = _table(result, WINDOWS)
+    starts = windows["start_ns"][windows["link"] == 0]
+    later = starts[starts >= round(1e9 * start_s)]
     return int(later[0] if len(later) else starts[-1])
 
 
@@ -36,9 +36,8 @@ def summary_row(result: Result, start: int, link: int, *, whole: bool = True) ->
 
     `link` is its number. Without `whole`, columns about the whole run are left out.
     """
-    rows = _table(result, WINDOWS).filter((pl.col("start_ns") == start) & (pl.col("link") == link))
-    rows = rows.drop("start_ns", "link", *(() if whole else OF_RUN))
-    return {} if rows.is_empty() else rows.fill_nan(None).row(0, named=True)
+    rows = rows_where(_table(result, WINDOWS), start_ns=start, link=link)
+    return {key: value for key, value in rows[0].items() if whole or key not in OF_RUN} if rows else {}
 
 
 def whole_row(result: Result, start: int) -> dict[str, Any]:
@@ -72,9 +71,11 @@ def _link(link: Mapping[str, Any], row: Mapping[str, Any]) -> dict[str, Any]:
     return {**link, **{key: row[key] for key in link.keys() & row.keys()}, "sojourn_ms": times}
 
 
-def histogram(result: Result, start: int) -> pl.DataFrame:
+def bins(result: Result, start: int) -> Columns:
     """The table `sojourn_histogram` from `start` on."""
-    return merged_bins(_table(result, SOJOURNS).filter(pl.col("start_ns") >= start).drop("start_ns"))
+    table = _table(result, SOJOURNS)
+    later = table["start_ns"] >= start
+    return merged_bins({name: column[later] for name, column in table.items() if name != "start_ns"})
 
 
 def flows(result: Result, start: int) -> list[dict[str, Any]]:
@@ -99,29 +100,28 @@ def groups(result: Result, start: int) -> list[dict[str, Any]]:
 
 def _rows_from(result: Result, start: int, table: str, key: str) -> dict[int, dict[str, Any]]:
     """Rows of a table of flows or groups from `start` on, by number, with payload rates."""
-    rows = _table(result, table).filter(pl.col("start_ns") == start).drop("start_ns").fill_nan(None)
     span_s = result.duration_s - start / 1e9
     return {
         row.pop(key): row | payload_summary(row["bytes"], row["delivered_bytes"], span_s)
-        for row in rows.iter_rows(named=True)
+        for row in rows_where(_table(result, table), start_ns=start)
     }
 
 
 def airtimes(result: Result, start: int, first: int, stations: int) -> list[dict[str, float]]:
     """Airtimes of a wireless LAN's stations from `start` on; `first` is the number of the LAN's first queue."""
-    rows = _table(result, AIRTIMES).filter(pl.col("start_ns") == start)
-    own = rows.filter(pl.col("node").is_between(first + 1, first + stations)).sort("node")
-    return own.select("airtime", "airtime_down").to_dicts()
+    rows = rows_where(_table(result, AIRTIMES), start_ns=start)
+    own = sorted((row for row in rows if first < row["node"] <= first + stations), key=lambda row: int(row["node"]))
+    return [{key: row[key] for key in ("airtime", "airtime_down")} for row in own]
 
 
-def _table(result: Result, name: str) -> pl.DataFrame:
-    if name not in result.table_names or (name == WINDOWS and "link" not in result.table(name).columns):
+def _table(result: Result, name: str) -> Columns:
+    if name not in result.table_names or (name == WINDOWS and "link" not in result.columns(name)):
         where = result.folder or result
         raise InputError(
             f"{where}: lacks the statistics from later start times, which this version of Sojourn writes; run it "
             "again into another folder (-o)"
         )
-    return result.table(name)
+    return result.columns(name)
 
 
 WITHOUT_LATER = ("video", "media", "endpoint")

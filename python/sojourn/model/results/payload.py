@@ -6,9 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from sojourn import _core
+from sojourn.base.late import pl
 
 if TYPE_CHECKING:
     from sojourn.model.scenarios.scenario import Scenario

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-import polars as pl
-
+from sojourn.base.late import pl
 from sojourn.model.results.words import ECN, FATES, OUTCOMES
 
 if TYPE_CHECKING:

@@ -4,28 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from copy import copy
 from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import polars as pl
-
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.frames import readable_table, to_pandas
+from sojourn.base.late import pl
 from sojourn.base.notebook import lab_widget
 from sojourn.figures.api import Plots
 from sojourn.model.analysis.labels import names_of
-from sojourn.model.analysis.metrics import in_html
+from sojourn.model.analysis.metrics import in_html, table_of_runs
 from sojourn.model.analysis.stats import quantile
 from sojourn.model.aqms.registry import own_parameters, parameters
 from sojourn.model.aqms.spelling import references, spelled_aqm
 from sojourn.model.results import later
+from sojourn.model.results.columns import Columns, of_frame, packets_of_link, sojourn_histogram
 from sojourn.model.results.flat import flat_group, flat_link, flat_node, flat_queue, flat_summary
 from sojourn.model.results.queues import SIDES, Queue, queues_of
 from sojourn.model.results.recorded import RecordedTable, in_units, recorded_tables, with_names
-from sojourn.model.results.tables import in_memory, of_columns
+from sojourn.model.results.tables import LazyTable, in_memory, of_columns
 from sojourn.model.results.words import FATES, SENDER_WORDS
 
 if TYPE_CHECKING:
@@ -67,6 +66,8 @@ class Result:
         """Row counts of the tables already written as files, in the folder where the result will be stored."""
         self.files: Mapping[str, Callable[[], Path]] = {}
         """Tables stored as files, each checked on access."""
+        self.files_as_columns: Mapping[str, Callable[[], Columns | None]] = {}
+        """The same as arrays; None for a table that only Polars reads."""
         self._tables = dict(tables)
         self._link: str | None = None
         self._start_ns: int | None = None
@@ -77,7 +78,7 @@ class Result:
         """Wrap the core's output; tables that it wrote are in `folder`."""
         tables = of_columns(output.tables())
         if folder is not None:
-            tables |= {name: partial(pl.read_parquet, folder / f"{name}.parquet") for name in output.written}
+            tables |= {name: partial(_read_parquet, folder / f"{name}.parquet") for name in output.written}
         result = cls(scenario, seed, json.loads(output.summary), tables)
         result.written = output.written
         return result
@@ -168,6 +169,7 @@ class Result:
             self.own_parameters = own_parameters(self.scenario)
         return self.__dict__ | {
             "files": {},
+            "files_as_columns": {},
             "_tables": in_memory({name: self.table(name) for name in self.table_names}),
         }
 
@@ -188,6 +190,25 @@ class Result:
             raise InputError(f"{where} has no table {name!r}; run it again with {_PROBES.get(name, 'its probe')}")
         return self._tables[name]()
 
+    def packets_of_link(self) -> Columns:
+        """Columns `time_s`, `sojourn_ms` and `dropped` of the packets of `link`."""
+        return packets_of_link(self)
+
+    def columns(self, name: str) -> Columns:
+        """Columns of a table as recorded, as arrays."""
+        if (read := self.files_as_columns.get(name)) is not None and (found := read()) is not None:
+            return found
+        table = self._tables.get(name)
+        if isinstance(table, LazyTable) and (found := table.columns) is not None:
+            return found
+        return of_frame(self.table(name))
+
+    @cached_property
+    def summary_rows(self) -> list[dict[str, Any]]:
+        """Rows of `summary`."""
+        links = self.link_names if self.is_shell and self._link is None else [self.link]
+        return [self._about(link) for link in links]
+
     @cached_property
     def summary(self) -> pl.DataFrame:
         """One row about `link`: utilisation, goodput, delays, drops, marks, fairness, warm-up, fingerprint.
@@ -195,18 +216,16 @@ class Result:
         `goodput_bps` is payload that arrived for the first time in the window, `delivered_bps` payload delivered in
         order in it. A shell has a row for each direction, down and up, named in `link`, unless one was chosen.
         """
-        links = self.link_names if self.is_shell and self._link is None else [self.link]
-        rows = [self._about(link) for link in links]
-        return pl.DataFrame(rows, schema_overrides={"settled": pl.Boolean}, infer_schema_length=None)
+        return table_of_runs(self.summary_rows)
 
     def _about(self, link: str) -> dict[str, Any]:
         """A row of the summary."""
         about = flat_summary(self.totals)
         if link != self.link_names[0]:
-            own = self._links.filter(pl.col("link") == link).drop("link")
-            if own.is_empty():
+            own = next((row for row in self._link_rows if row["link"] == link), None)
+            if own is None:
                 raise InputError(f"link {link!r}: the summary has all stations together; leave the link out")
-            about |= own.row(0, named=True)
+            about |= {key: value for key, value in own.items() if key != "link"}
         if self._start_ns is not None:
             about |= later.whole_row(self, self._start_ns) | {"warmup_s": self.warmup_s}
             about |= later.summary_row(self, self._start_ns, self.link_number(link))
@@ -219,19 +238,19 @@ class Result:
 
     def number(self, column: str) -> float | None:
         """A column of `summary`; None if the run has no value, e.g. the delay without packets."""
-        found = self.summary[column][0] if column in self.summary.columns else None
+        found = self.summary_rows[0].get(column)
         return None if found is None else float(found)
 
     def sojourn_ms(self, q: float) -> float | None:
         """Quantile `q`, 0 to 1, of the sojourn time at `link` in the statistics window; None without a packet."""
-        return quantile(self.histogram.filter(link=self.link), q)
+        return quantile(self.histogram_of(self.link), q)
 
     def summary_from(self, start_s: float) -> dict[str, Any]:
         """The row of `summary` with statistics from `start_s` on, for a run whose warm-up was found.
 
         The start is rounded as in `since`.
         """
-        return self.since(start_s).summary.row(0, named=True)
+        return dict(self.since(start_s).summary_rows[0])
 
     def since(self, start_s: float) -> Result:
         """Return this result with statistics from `start_s` s on, if its warm-up was found from the run.
@@ -251,20 +270,25 @@ class Result:
     @property
     def links(self) -> pl.DataFrame:
         """One row per link: of the first bottleneck, then of the others; a wireless LAN's stations share one row."""
+        return pl.DataFrame(self.link_rows)
+
+    @property
+    def link_rows(self) -> list[dict[str, Any]]:
+        """Rows of `links`."""
         if self._start_ns is None:
-            return self._links
+            return self._link_rows
         if any("wlan" in hop for hop in (self.totals, *self.totals["hops"])):
             self._refuse_later("links")
-        rows = self._links.rows(named=True)
-        return pl.DataFrame(
-            [row | later.summary_row(self, self._start_ns, number, whole=False) for number, row in enumerate(rows)]
-        )
+        return [
+            row | later.summary_row(self, self._start_ns, number, whole=False)
+            for number, row in enumerate(self._link_rows)
+        ]
 
     @cached_property
-    def _links(self) -> pl.DataFrame:
+    def _link_rows(self) -> list[dict[str, Any]]:
         names = dict.fromkeys(queue.direction for queue in self._queues)
         links = zip(names, self._link_totals, strict=True)
-        return pl.DataFrame([{"link": name, **flat_link(link)} for name, link in links])
+        return [{"link": name, **flat_link(link)} for name, link in links]
 
     @property
     def _link_totals(self) -> list[Mapping[str, Any]]:
@@ -277,13 +301,17 @@ class Result:
 
         These are DualPI2's L4S and classic queue, CAKE's tins, bands and classes.
         """
-        pairs = zip(self.links["link"], self._link_totals, strict=True)
-        rows = [
-            {"link": name, "queue": queue["name"], **flat_queue(queue)}
-            for name, link in pairs
+        return pl.DataFrame(self.queue_rows, infer_schema_length=None)
+
+    @property
+    def queue_rows(self) -> list[dict[str, Any]]:
+        """Rows of `queues_within`."""
+        pairs = zip(self._link_rows, self._link_totals, strict=True)
+        return [
+            {"link": row["link"], "queue": queue["name"], **flat_queue(queue)}
+            for row, link in pairs
             for queue in link.get("queues", [])
         ]
-        return pl.DataFrame(rows, infer_schema_length=None)
 
     @cached_property
     def link_names(self) -> list[str]:
@@ -332,8 +360,9 @@ class Result:
 
     def _copy(self) -> Result:
         """Copy this result without the frames that depend on the link or on the start of the statistics."""
-        other = copy(self)
-        for name in ("summary", "nodes", "groups", "flow_totals"):
+        other = object.__new__(type(self))  # `copy` would pickle, and read every table
+        other.__dict__ |= self.__dict__
+        for name in ("summary_rows", "summary", "nodes", "groups", "flow_totals"):
             other.__dict__.pop(name, None)
         return other
 
@@ -488,10 +517,19 @@ class Result:
             with_names("link", self.link_names), lower.alias("lower_ms"), upper.alias("upper_ms"), "count"
         )
 
+    def histogram_of(self, link: str) -> Columns:
+        """Columns `lower_ms`, `upper_ms` and `count` of a link's histogram of sojourn times."""
+        return sojourn_histogram(self, link)
+
     @property
     def sojourn_bins(self) -> pl.DataFrame:
         """The table `sojourn_histogram` as recorded, from the start of the statistics on."""
-        return self.table("sojourn_histogram") if self._start_ns is None else later.histogram(self, self._start_ns)
+        return pl.DataFrame(self.bin_columns)
+
+    @property
+    def bin_columns(self) -> Columns:
+        """Columns of `sojourn_bins`."""
+        return self.columns("sojourn_histogram") if self._start_ns is None else later.bins(self, self._start_ns)
 
     @property
     def totals_from_start(self) -> dict[str, Any]:
@@ -533,6 +571,10 @@ class Result:
         if self.is_log:
             return f"<pre>{escape(repr(self))}</pre>"
         return in_html(self.summary, ["aqm", "seed"])
+
+
+def _read_parquet(path: Path) -> pl.DataFrame:
+    return pl.read_parquet(path)
 
 
 def no_wlan(result: Result) -> str:

@@ -11,14 +11,13 @@ from functools import cache, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
 from sojourn import _core, engines
 from sojourn.base import memory
 from sojourn.base.errors import InputError, MissingError, refuse_damaged
 from sojourn.base.files import check_writable, new_folder, write_file, write_unpublished
 from sojourn.base.frames import readable_table
 from sojourn.base.inputs import parse_json, read_bytes
+from sojourn.base.late import pl
 from sojourn.base.units import quantity
 from sojourn.engines import SIMULATE
 from sojourn.io.logs import load_log
@@ -26,6 +25,7 @@ from sojourn.model.analysis.labels import flatten
 from sojourn.model.aqms.loading import digest
 from sojourn.model.aqms.registry import own_parameters
 from sojourn.model.aqms.spelling import by_content, control_by_content, is_reference
+from sojourn.model.results.columns import Columns
 from sojourn.model.results.result import Result
 from sojourn.model.results.shape import find_mismatch
 from sojourn.model.scenarios.scenario import Scenario
@@ -171,6 +171,7 @@ def _result(folder: Path, manifest: dict[str, Any], scenario: Scenario | None = 
     result = Result(scenario, manifest["seed"], manifest["summary"], tables)
     result.folder = folder
     result.files = {name: partial(_checked_table, folder, manifest, name) for name in manifest["tables"]}
+    result.files_as_columns = {name: partial(_read_columns, folder, manifest, name) for name in manifest["tables"]}
     result.engine = manifest["engine"]
     result.own_parameters = manifest.get("parameters", {})
     return result
@@ -385,6 +386,21 @@ def _read_table(folder: Path, manifest: dict[str, Any], name: str) -> pl.DataFra
     if frame.height != manifest["tables"][name]["rows"]:
         refuse_damaged(folder, f"{path.name} has {frame.height} of {manifest['tables'][name]['rows']} rows")
     return frame
+
+
+def _read_columns(folder: Path, manifest: dict[str, Any], name: str) -> Columns | None:
+    """Columns of a table that the core wrote; None for others, and for those whose memory Polars must check."""
+    rows = manifest["tables"][name]["rows"]
+    if rows >= LARGE:
+        return None
+    path = _checked_table(folder, manifest, name)
+    try:
+        found = _core.read_table(path)
+    except InputError as error:
+        refuse_damaged(folder, f"{path.name} cannot be read ({error})")
+    if found is not None and any(len(column) != rows for column in found.values()):
+        refuse_damaged(folder, f"{path.name} has not {rows} rows")
+    return found
 
 
 def _check_memory(path: Path, rows: int) -> None:
