@@ -25,7 +25,7 @@ import sojourn as sj
 from conftest import REPO, SHORT, Cli, Process, printed_json
 from sojourn.base import files
 from sojourn.base.errors import InputError, MissingError
-from sojourn.studies.runs import store, worker
+from sojourn.studies.runs import runner, store, worker
 from sojourn.studies.runs.runner import Runner
 
 MY_CODEL = REPO / "examples" / "python-aqm" / "my_codel.py"
@@ -191,6 +191,27 @@ def test_executors_run_queue_managers_in_files(tmp_path: Path) -> None:
         assert loaded.run(executor=pool).runs.equals(loaded.run(jobs=2).runs)
 
 
+@pytest.mark.parametrize("seconds", [0.0, 60.0], ids=["a run per batch", "whole batches"])
+def test_batches_change_no_result(study: Path, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Runs that a batch has no time for are done later, and all are in the order of the study."""
+    monkeypatch.setattr(worker, "BATCH_S", seconds)
+    monkeypatch.setattr(runner, "BATCHES", 2)
+    loaded = sj.Study.load(study)
+    with ThreadPoolExecutor(2) as pool:
+        assert loaded.run(executor=pool).runs.equals(loaded.run(jobs=1).runs)
+
+
+def test_an_error_in_a_batch_keeps_the_runs_before_it(tmp_path: Path) -> None:
+    trace = tmp_path / "x.trace"
+    trace.write_text("1\n")
+    link = SHORT.replace('rate = "10 Mbit/s"', f'trace = "{trace}"')
+    tasks = [worker.task(sj.Scenario.parse(text), 1) for text in (SHORT, link)]
+    trace.write_text("1\n2\n")
+    assert len(worker.answers_of(worker.do_tasks(tasks))) == 1
+    with pytest.raises(sj.InputError, match=r"x\.trace: a worker has another version"):
+        worker.do_tasks(tasks[1:])
+
+
 def test_executors_refuse_a_class_of_this_program() -> None:
     class Mine(sj.Aqm):
         def emptied(self, cx: object) -> None:
@@ -206,10 +227,10 @@ def test_another_process_refuses_runs_that_would_differ(tmp_path: Path) -> None:
     trace.write_text("1\n")
     task = worker.task(sj.Scenario.parse(SHORT.replace('rate = "10 Mbit/s"', f'trace = "{trace}"')), 1)
     with pytest.raises(MissingError, match=r"worker has sojourn .*, this program 9\.9"):
-        worker.do_task(replace(task, version="9.9"))
+        worker.do_tasks([replace(task, version="9.9")])
     trace.write_text("1\n2\n")
     with pytest.raises(sj.InputError, match=r"x\.trace: a worker has another version"):
-        worker.do_task(task)
+        worker.do_tasks([task])
 
 
 def test_an_executor_or_jobs() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from sojourn.model.aqms.spelling import in_files, is_library
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 from sojourn.studies.runs import store
-from sojourn.studies.runs.worker import Worker, do_task, result_of, task
+from sojourn.studies.runs.worker import Worker, answers_of, do_tasks, result_of, task
 
 if TYPE_CHECKING:
     from sojourn.studies.runs.worker import Answer, Worker
@@ -32,6 +32,10 @@ if TYPE_CHECKING:
 LOOK_S = 0.05
 """Polling interval of the workers' state, in seconds."""
 MORE_MEMORY = "raise the limit, run fewer jobs at once (--jobs 1), or record less ([probes])"
+BATCHES = 64
+"""Minimum number of tasks for an executor, unless there are fewer runs, so that as many workers begin at once."""
+MAX_BATCH = 32
+"""Maximum number of runs in a task of an executor, whose overhead is several short runs."""
 WATCH_S = 2.0
 """Interval between calls of `Runner.watch`, in seconds."""
 
@@ -145,25 +149,23 @@ class Runner:
                 missing.append(run)
         if missing and self.root is not None:
             check_writable(self.root)
-        pending = {executor.submit(do_task, task(run.scenario, run.seed)): run for run in missing}
+        batches = _Batches(executor)
         try:
-            self._collect(pending, len(runs), progress)
+            batches.submit(missing, min(MAX_BATCH, -(-len(missing) // BATCHES)))
+            self._collect(batches, len(runs), progress)
         finally:
-            for future in pending:
-                future.cancel()
+            batches.cancel()
 
-    def _collect(self, pending: dict[Future[Answer], Run], total: int, progress: Progress | None) -> None:
+    def _collect(self, batches: _Batches, total: int, progress: Progress | None) -> None:
         """Store each answer on arrival, so that an interrupted study keeps finished runs."""
         due = time.monotonic() + WATCH_S
-        while pending:
-            finished, _ = wait(pending, timeout=LOOK_S, return_when=FIRST_COMPLETED)
-            for future in finished:
-                run = pending.pop(future)
-                result = result_of(run.scenario, run.seed, future.result())
+        while batches.left:
+            for run, answer in batches.take(LOOK_S):
+                result = result_of(run.scenario, run.seed, answer)
                 self.done[run] = store.save(result, self.root, list(self.command)) if self.root else result
                 self.computed.append(run)
             if progress:
-                progress(1 - len(pending) / total, total - len(pending), total)
+                progress(1 - batches.left / total, total - batches.left, total)
             if self.watch and time.monotonic() >= due:
                 self.watch()
                 due = time.monotonic() + WATCH_S
@@ -184,6 +186,43 @@ def run_all(
 def cores() -> int:
     """Cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class _Batches:
+    """Batches of runs at an executor."""
+
+    def __init__(self, executor: Executor) -> None:
+        self._executor = executor
+        self._pending: dict[Future[bytes], list[Run]] = {}
+
+    @property
+    def left(self) -> int:
+        """Number of submitted runs without an answer."""
+        return sum(map(len, self._pending.values()))
+
+    def submit(self, runs: Sequence[Run], size: int) -> None:
+        """Submit runs in batches of at most `size`."""
+        for start in range(0, len(runs), size):
+            batch = list(runs[start : start + size])
+            tasks = [task(run.scenario, run.seed) for run in batch]
+            self._pending[self._executor.submit(do_tasks, tasks)] = batch
+
+    def take(self, seconds: float) -> Iterator[tuple[Run, Answer]]:
+        """Answers of finished batches, waiting at most `seconds` for the first.
+
+        Runs that a batch had no time for are submitted alone: they are long.
+        """
+        finished, _ = wait(self._pending, timeout=seconds, return_when=FIRST_COMPLETED)
+        for future in finished:
+            batch = self._pending.pop(future)
+            answers = answers_of(future.result())
+            self.submit(batch[len(answers) :], 1)
+            yield from zip(batch, answers, strict=False)
+
+    def cancel(self) -> None:
+        """Cancel batches that have not started."""
+        for future in self._pending:
+            future.cancel()
 
 
 class _Batch:
