@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
 
 HEAVY = ["numpy", "polars", "matplotlib", "scipy", "rich", "sojourn._core"]
 
@@ -46,6 +50,40 @@ def test_runs_load_matplotlib_only_for_figures() -> None:
     code = "import sys, sojourn; sojourn.compare, sojourn.Study; print('matplotlib' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    ("words", "absent"),
+    [
+        (("run", "first.toml", "-o", "out"), ["numpy", "polars", "matplotlib", "scipy", "rich", "tomlkit"]),
+        (("compare", "--aqm", "droptail,codel", "--duration", "2 s", "-o", "out"), ["polars", "scipy", "rich"]),
+    ],
+    ids=["run", "compare"],
+)
+def test_commands_load_only_their_needs(tmp_path: Path, words: Sequence[str], absent: list[str]) -> None:
+    """A short run takes less time than the import of any of these. The second call finds the runs of the first."""
+    (tmp_path / "first.toml").write_text(FIRST, encoding="utf-8")
+    code = f"""
+import sys
+from sojourn.apps.cli import cli
+try:
+    cli.main({list(words)}, prog_name="sojourn")
+except SystemExit as stop:
+    assert stop.code == 0
+print([name for name in {absent} if name in sys.modules])
+"""
+    for _ in range(2):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=tmp_path)
+        assert "goodput" in done.stdout
+        assert done.stdout.splitlines()[-1] == "[]"
+
+
+FIRST = """
+duration = "1 s"
+warmup = "0 s"
+link = { rate = "10 Mbit/s", aqm = "fq_codel" }
+flows = [{ kind = "tcp", count = 2, rtt = "40 ms" }]
+"""
 
 
 def test_help_takes_little_cpu_time() -> None:
