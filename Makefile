@@ -71,6 +71,10 @@ bench-peers: ## speed beside htsim (SOJOURN_HTSIM=folder sim of its sources, wit
 bench-jobs: $(VENV)/.built ## what a second job gains, on an idle machine; it fails nothing
 	@$(BIN)/python bench/jobs.py
 
+.PHONY: bench-start
+bench-start: $(VENV)/.built ## CPU time of `run`, `compare` and `import sojourn` from start to end; it fails nothing
+	@$(BIN)/python bench/start.py
+
 .PHONY: soak
 soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, SCENARIOS=10000 at random, OPERATIONS=100000000 at random, PATTERNS=1000 where a kernel is built) and the attack
 	SOJOURN_FUZZ_OPERATIONS=$(OPERATIONS) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
