@@ -34,11 +34,13 @@ COMMANDS = {
 
 def cpu_s(command: Sequence[str], folder: str) -> float:
     """Run a command in a folder; return its user and system time in seconds."""
-    process = subprocess.Popen([sys.executable, *command], cwd=folder, stdout=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}")
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen([sys.executable, *command], cwd=folder, stdout=subprocess.DEVNULL, stderr=errors)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        if process.returncode:
+            errors.seek(0)
+            raise SystemExit(f"{' '.join(command)}: exit code {process.returncode}: {errors.read().decode()}")
     return usage.ru_utime + usage.ru_stime
 
 
