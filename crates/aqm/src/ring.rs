@@ -8,7 +8,6 @@ use crate::packet::Meta;
 use crate::qdisc::DequeueResult;
 use crate::time::Instant;
 use alloc::vec::Vec;
-use core::mem;
 
 /// A queued packet: metadata beside the host's handle.
 #[derive(Clone, Debug)]
@@ -52,12 +51,13 @@ impl<P> Default for Ring<P> {
 }
 
 impl<P> Ring<P> {
-    /// An empty ring with capacity for `packets`.
+    /// An empty ring with capacity for `packets`. It goes round in as many slots as its longest backlog has needed; the
+    /// others are memory that is not touched.
     pub fn with_capacity(packets: usize) -> Self {
         let capacity = packets.next_power_of_two();
         Self {
             slots: Vec::with_capacity(if packets == 0 { 0 } else { capacity }),
-            mask: capacity - 1,
+            mask: capacity.min(MIN_CAPACITY) - 1,
             head: 0,
             len: 0,
             bytes: 0,
@@ -203,20 +203,18 @@ impl<P> Ring<P> {
         self.slots.swap(a, b);
     }
 
-    /// Doubles the capacity of a full ring.
+    /// Doubles the slots of a full ring.
     #[cold]
     fn grow(&mut self) {
-        let capacity = (2 * self.len).max(MIN_CAPACITY);
+        let slots = (2 * self.len).max(MIN_CAPACITY);
         let at = self.slot_index(0);
-        let mut slots = mem::replace(&mut self.slots, Vec::with_capacity(capacity));
-        self.slots.extend(slots.drain(at.min(slots.len())..));
-        self.slots.append(&mut slots);
-        self.slots.truncate(self.len);
-        (self.mask, self.head) = (capacity - 1, 0);
+        self.slots.rotate_left(at);
+        self.slots.reserve_exact(slots - self.len);
+        (self.mask, self.head) = (slots - 1, 0);
     }
 }
 
-/// Slots after the first growth.
+/// Slots at the start, and after the first growth.
 const MIN_CAPACITY: usize = 4;
 
 #[cfg(test)]
