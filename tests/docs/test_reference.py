@@ -115,7 +115,7 @@ def test_result_tables(tables: dict[str, pl.DataFrame]) -> None:
     headings = re.findall(r"^### `(\w+)`$", (DOCS / "results" / "tables.md").read_text("utf-8"), re.MULTILINE)
     rows = Table.read("columns.csv").rows
     assert headings == list(dict.fromkeys(row["table"] for row in rows)) and set(headings) == set(tables)
-    short = {"UInt8": "u8", "UInt32": "u32", "UInt64": "u64", "Float64": "f64"}
+    short = {"UInt8": "u8", "UInt16": "u16", "UInt32": "u32", "UInt64": "u64", "Float64": "f64"}
     for name, table in tables.items():
         columns = {row["column"]: row["type"] for row in rows if row["table"] == name}
         found = {column: short[str(kind)] for column, kind in table.schema.items()}

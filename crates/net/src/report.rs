@@ -119,6 +119,7 @@ impl Report {
             .map(|(name, column)| {
                 let values = match column {
                     Column::U8(values) => json!(values),
+                    Column::U16(values) => json!(values),
                     Column::U32(values) => json!(values),
                     Column::U64(values) => json!(values),
                     Column::F64(values) => json!(values),

@@ -75,6 +75,7 @@ fn by_name(py: Python<'_>, named: Vec<(String, Column)>) -> PyResult<Bound<'_, P
     for (name, column) in named {
         match column {
             Column::U8(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
+            Column::U16(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
             Column::U32(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
             Column::U64(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,
             Column::F64(values) => columns.set_item(name, PyArray1::from_vec(py, values))?,

@@ -54,7 +54,7 @@ pub fn starts<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, 
 pub struct EntryColumns<'py> {
     time_ns: PyReadonlyArray1<'py, u64>,
     what: PyReadonlyArray1<'py, u8>,
-    link: PyReadonlyArray1<'py, u8>,
+    link: PyReadonlyArray1<'py, u16>,
     packet: PyReadonlyArray1<'py, u32>,
     flow: PyReadonlyArray1<'py, u32>,
     bytes: PyReadonlyArray1<'py, u32>,

@@ -53,7 +53,7 @@ impl PyEvidence {
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct HistogramColumns<'py> {
-    link: PyReadonlyArray1<'py, u8>,
+    link: PyReadonlyArray1<'py, u16>,
     lower_ns: PyReadonlyArray1<'py, u64>,
     upper_ns: PyReadonlyArray1<'py, u64>,
     count: PyReadonlyArray1<'py, u64>,

@@ -21,7 +21,7 @@ pub(crate) struct DropRecorder {
 recorder! {
     Log("drops") {
         time_ns: u64 => U64,
-        link: u8 => U8,
+        link: u16 => U16,
         flow: u32 => U32,
         number: u32 => U32,
         bytes: u32 => U32,
@@ -51,7 +51,7 @@ impl DropRecorder {
     /// Records a drop.
     pub fn dropped(&mut self, QueueEvent { at: now, link, packet, meta }: QueueEvent<'_>, reason: DropReason) {
         let (number, sojourn) = (self.numbers[packet as usize], (now - meta.enqueued).as_nanos() as u64);
-        self.log.push(now.as_nanos(), link as u8, meta.flow, number, meta.len, sojourn, fate_of_drop(reason));
+        self.log.push(now.as_nanos(), link as u16, meta.flow, number, meta.len, sojourn, fate_of_drop(reason));
     }
 
     /// Takes the recorded rows if there are at least `min_rows`.

@@ -190,6 +190,7 @@ mod tests {
     fn u64s(column: Column) -> Vec<u64> {
         match column {
             Column::U8(values) => values.into_iter().map(u64::from).collect(),
+            Column::U16(values) => values.into_iter().map(u64::from).collect(),
             Column::U32(values) => values.into_iter().map(u64::from).collect(),
             Column::U64(values) => values,
             Column::F64(_) => unreachable!("no floats are asked for"),

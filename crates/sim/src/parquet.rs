@@ -182,6 +182,7 @@ impl Writer {
             for (_, column) in &table.columns {
                 match column {
                     Column::U8(v) => put::<Int32Type>(&mut group, v[from..to].iter().map(|&number| number.into())),
+                    Column::U16(v) => put::<Int32Type>(&mut group, v[from..to].iter().map(|&number| number.into())),
                     Column::U32(v) => put::<Int32Type>(&mut group, v[from..to].iter().map(|&number| number as i32)),
                     Column::U64(v) => put::<Int64Type>(&mut group, v[from..to].iter().map(|&number| number as i64)),
                     Column::F64(v) => put::<DoubleType>(&mut group, v[from..to].iter().copied()),
@@ -219,6 +220,7 @@ impl Writer {
 fn field(name: &str, column: &Column) -> Result<Type> {
     let (physical, bit_width) = match column {
         Column::U8(_) => (Physical::INT32, Some(8)),
+        Column::U16(_) => (Physical::INT32, Some(16)),
         Column::U32(_) => (Physical::INT32, Some(32)),
         Column::U64(_) => (Physical::INT64, Some(64)),
         Column::F64(_) => (Physical::DOUBLE, None),
@@ -297,6 +299,7 @@ mod tests {
             ("b", Column::U32(vec![0, u32::MAX])),
             ("c", Column::U64(vec![u64::MAX, 0])),
             ("d", Column::F64(vec![-0.5, f64::INFINITY])),
+            ("e", Column::U16(vec![0, u16::MAX])),
         ];
         let folder = written(vec![table(columns)]);
         let rows: Vec<_> = reader(&folder).get_row_iter(None).unwrap().map(Result::unwrap).collect();

@@ -102,7 +102,7 @@ pub(crate) struct PacketRecorder {
 struct ProbedPacket {
     at: Instant,
     meta: Meta,
-    link: u8,
+    link: u16,
     arrival: u32,
     is_queued: bool,
 }
@@ -110,7 +110,7 @@ struct ProbedPacket {
 recorder! {
     Log("packets") {
         time_ns: u64 => U64,
-        link: u8 => U8,
+        link: u16 => U16,
         flow: u32 => U32,
         bytes: u32 => U32,
         sojourn_ns: u64 => U64,
@@ -125,7 +125,7 @@ recorder! {
 recorder! {
     Waiting("waiting") {
         time_ns: u64 => U64,
-        link: u8 => U8,
+        link: u16 => U16,
         flow: u32 => U32,
         bytes: u32 => U32,
         arrival: u32 => U32,
@@ -137,7 +137,7 @@ recorder! {
 
 recorder! {
     Headers("headers") {
-        link: u8 => U8,
+        link: u16 => U16,
         arrival: u32 => U32,
         to_sink: u8 => U8,
         ip_bytes: u32 => U32,
@@ -200,7 +200,7 @@ impl PacketRecorder {
         seen.is_queued = false;
         let (ecn, (from, to)) = (seen.meta.ecn as u8, meta.hosts);
         let (time, arrival) = (now.as_nanos(), seen.arrival);
-        self.log.push(time, link as u8, meta.flow, meta.len, sojourn, fate, arrival, ecn, from, to);
+        self.log.push(time, link as u16, meta.flow, meta.len, sojourn, fate, arrival, ecn, from, to);
     }
 
     fn waiting(&self) -> Waiting {
@@ -222,7 +222,7 @@ impl Probe for PacketRecorder {
         if link >= self.arrivals.len() {
             self.arrivals.resize(link + 1, 0);
         }
-        let seen = ProbedPacket { at, meta: *meta, link: link as u8, arrival: self.arrivals[link], is_queued: true };
+        let seen = ProbedPacket { at, meta: *meta, link: link as u16, arrival: self.arrivals[link], is_queued: true };
         if let Some(headers) = &mut self.headers {
             headers.record(&seen, packets.packet(packet), &packets.header(packet));
         }

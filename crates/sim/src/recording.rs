@@ -116,7 +116,7 @@ pub struct RecordingSummary {
 #[derive(Clone, Copy)]
 struct PacketState {
     meta: Meta,
-    link: u8,
+    link: u16,
     is_queued: bool,
 }
 
@@ -208,7 +208,7 @@ impl RecordingAnalysis {
     fn offered(&mut self, entry: &RecordingEntry) {
         let RecordingEntry { at, link, packet, .. } = *entry;
         let meta = Meta { enqueued: at, ..entry.meta };
-        self.packets.push(PacketState { meta, link: link as u8, is_queued: true });
+        self.packets.push(PacketState { meta, link: link as u16, is_queued: true });
         if let Some(probe) = &mut self.probe {
             probe.arrived(QueueEvent { at, link, packet, meta: &meta }, &self.none);
         }
@@ -302,6 +302,7 @@ mod tests {
     fn numbers(output: &Output, table: &str, name: &str) -> Vec<u64> {
         match column(output, table, name) {
             Column::U8(v) => v.iter().map(|&x| x.into()).collect(),
+            Column::U16(v) => v.iter().map(|&x| x.into()).collect(),
             Column::U32(v) => v.iter().map(|&x| x.into()).collect(),
             Column::U64(v) => v.clone(),
             Column::F64(_) => unreachable!("whole numbers"),
@@ -347,6 +348,7 @@ mod tests {
     fn value(output: &Output, name: &str, i: usize) -> u64 {
         match column(output, "packets", name) {
             Column::U8(v) => v[i].into(),
+            Column::U16(v) => v[i].into(),
             Column::U64(v) => v[i],
             _ => unreachable!("fate or sojourn time"),
         }

@@ -22,7 +22,7 @@ pub(crate) fn report_links<'a>(
         let usable = queue.usable_from(number);
         let counted = WindowCounts::of(queue, number, usable);
         let sojourn = counted.counts.sojourn();
-        sojourn.buckets().for_each(|(lower, upper, count)| table.push(l as u8, lower, upper, count));
+        sojourn.buckets().for_each(|(lower, upper, count)| table.push(l as u16, lower, upper, count));
         Some(counted)
     };
     let mut together = |count: usize| {
@@ -79,7 +79,7 @@ impl WindowCounts {
 
 recorder! {
     SojournHistogram("sojourn_histogram") {
-        link: u8 => U8,
+        link: u16 => U16,
         lower_ns: u64 => U64,
         upper_ns: u64 => U64,
         count: u64 => U64,

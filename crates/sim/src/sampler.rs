@@ -24,7 +24,7 @@ pub(crate) struct Samplers {
 recorder! {
     Queue("queue") {
         time_ns: u64 => U64,
-        link: u8 => U8,
+        link: u16 => U16,
         packets: u32 => U32,
         bytes: u64 => U64,
         last_sojourn_ns: u64 => U64,
@@ -47,7 +47,7 @@ recorder! {
 recorder! {
     Utilisation("utilisation") {
         time_ns: u64 => U64,
-        link: u8 => U8,
+        link: u16 => U16,
         bytes: u64 => U64,
         utilisation: f64 => F64,
     }
@@ -57,7 +57,7 @@ recorder! {
 #[derive(Default)]
 struct State {
     time_ns: Vec<u64>,
-    link: Vec<u8>,
+    link: Vec<u16>,
     columns: Vec<(&'static str, Vec<f64>)>,
 }
 
@@ -143,7 +143,7 @@ impl Samplers {
     fn sample_state<'a>(&mut self, now: Instant, links: impl Iterator<Item = &'a mut dyn MeteredQueue>) {
         for (l, link) in links.enumerate() {
             link.qdisc_mut().settle(now);
-            self.state.begin_row(now, l as u8);
+            self.state.begin_row(now, l as u16);
             link.qdisc().observe(&mut |name, value| self.state.set(name, value));
         }
     }
@@ -158,7 +158,7 @@ impl Samplers {
 impl Queue {
     /// Takes a sample of link `l` with its `tally` and its queue's backlog.
     pub fn sample(&mut self, now: Instant, l: usize, tally: &Tally, Backlog { packets, bytes }: Backlog) {
-        self.push(now.as_nanos(), l as u8, packets, bytes, tally.last_sojourn().as_nanos() as u64);
+        self.push(now.as_nanos(), l as u16, packets, bytes, tally.last_sojourn().as_nanos() as u64);
     }
 }
 
@@ -176,13 +176,13 @@ impl Utilisation {
         let (used, usable) = link.used_and_usable(now);
         let (used_now, usable_now) = (used - before.1, usable - before.2);
         let utilisation = if usable_now > 0 { used_now as f64 / usable_now as f64 } else { 0.0 };
-        self.push(now.as_nanos(), l as u8, bytes - before.0, utilisation);
+        self.push(now.as_nanos(), l as u16, bytes - before.0, utilisation);
         (bytes, used, usable)
     }
 }
 
 impl State {
-    fn begin_row(&mut self, now: Instant, link: u8) {
+    fn begin_row(&mut self, now: Instant, link: u16) {
         self.time_ns.push(now.as_nanos());
         self.link.push(link);
         self.columns.iter_mut().for_each(|(_, column)| column.push(f64::NAN));
@@ -206,7 +206,7 @@ impl State {
 
     fn into_table(self) -> Table {
         let mut columns =
-            vec![("time_ns".to_string(), Column::U64(self.time_ns)), ("link".to_string(), Column::U8(self.link))];
+            vec![("time_ns".to_string(), Column::U64(self.time_ns)), ("link".to_string(), Column::U16(self.link))];
         columns.extend(self.columns.into_iter().map(|(name, values)| (name.to_string(), Column::F64(values))));
         Table { name: "state", columns }
     }

@@ -40,6 +40,7 @@ impl Table {
 #[allow(missing_docs)]
 pub enum Column {
     U8(Vec<u8>),
+    U16(Vec<u16>),
     U32(Vec<u32>),
     U64(Vec<u64>),
     F64(Vec<f64>),
@@ -50,6 +51,7 @@ impl Column {
     fn append(&mut self, other: &Self) {
         match (self, other) {
             (Self::U8(all), Self::U8(more)) => all.extend(more),
+            (Self::U16(all), Self::U16(more)) => all.extend(more),
             (Self::U32(all), Self::U32(more)) => all.extend(more),
             (Self::U64(all), Self::U64(more)) => all.extend(more),
             (Self::F64(all), Self::F64(more)) => all.extend(more),
@@ -61,6 +63,7 @@ impl Column {
     pub fn part(&self, rows: std::ops::Range<usize>) -> Self {
         match self {
             Self::U8(v) => Self::U8(v[rows].to_vec()),
+            Self::U16(v) => Self::U16(v[rows].to_vec()),
             Self::U32(v) => Self::U32(v[rows].to_vec()),
             Self::U64(v) => Self::U64(v[rows].to_vec()),
             Self::F64(v) => Self::F64(v[rows].to_vec()),
@@ -71,6 +74,7 @@ impl Column {
     fn rows(&self, rows: &[usize]) -> Self {
         match self {
             Self::U8(v) => Self::U8(rows.iter().map(|&row| v[row]).collect()),
+            Self::U16(v) => Self::U16(rows.iter().map(|&row| v[row]).collect()),
             Self::U32(v) => Self::U32(rows.iter().map(|&row| v[row]).collect()),
             Self::U64(v) => Self::U64(rows.iter().map(|&row| v[row]).collect()),
             Self::F64(v) => Self::F64(rows.iter().map(|&row| v[row]).collect()),
@@ -81,6 +85,7 @@ impl Column {
     pub fn len(&self) -> usize {
         match self {
             Self::U8(v) => v.len(),
+            Self::U16(v) => v.len(),
             Self::U32(v) => v.len(),
             Self::U64(v) => v.len(),
             Self::F64(v) => v.len(),

@@ -16,7 +16,7 @@ recorder! {
     /// A row per link and possible start, from the actual start on: the link and the whole run, as in the summary.
     Windows("windows") {
         start_ns: u64 => U64,
-        link: u8 => U8,
+        link: u16 => U16,
         utilisation: f64 => F64,
         packets: u64 => U64,
         bytes: u64 => U64,
@@ -51,7 +51,7 @@ recorder! {
     /// to `sojourn_histogram`.
     SojournWindows("sojourn_windows") {
         start_ns: u64 => U64,
-        link: u8 => U8,
+        link: u16 => U16,
         lower_ns: u64 => U64,
         upper_ns: u64 => U64,
         count: u64 => U64,
@@ -85,14 +85,14 @@ pub(crate) fn windows<'a>(
             continue;
         }
         for (number, link) in rows.iter().rev() {
-            windows.add(starts[*number].as_nanos(), l as u8, link, totals(*number));
+            windows.add(starts[*number].as_nanos(), l as u16, link, totals(*number));
         }
         for (number, counts) in queue.tally().intervals().enumerate().skip(begin.number) {
             // Finished intervals are packed.
             let mut sojourn = Histogram::default();
             sojourn.merge(counts.sojourn());
             for (lower, upper, count) in sojourn.buckets() {
-                sojourns.push(starts[number].as_nanos(), l as u8, lower, upper, count);
+                sojourns.push(starts[number].as_nanos(), l as u16, lower, upper, count);
             }
         }
     }
@@ -100,7 +100,7 @@ pub(crate) fn windows<'a>(
 }
 
 impl Windows {
-    fn add(&mut self, start_ns: u64, link: u8, of: &LinkSummary, totals: ForwardTotals) {
+    fn add(&mut self, start_ns: u64, link: u16, of: &LinkSummary, totals: ForwardTotals) {
         let [limit, early, late, hard_limit] =
             ["limit", "early", "late", "hard-limit"].map(|reason| of.dropped_by[reason]);
         let ms = |time: Option<f64>| time.unwrap_or(f64::NAN);

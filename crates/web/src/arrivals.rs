@@ -223,7 +223,7 @@ impl ArrivalReplay {
         };
         let columns = [
             Column::U64(events.iter().map(|i| decided(i).as_nanos()).collect()),
-            Column::U8(vec![0; events.len()]),
+            Column::U16(vec![0; events.len()]),
             Column::U32(events.iter().map(|i| arrival(i).meta.flow).collect()),
             Column::U32(events.iter().map(|i| arrival(i).meta.len).collect()),
             Column::U64(events.iter().map(|i| (decided(i) - arrival(i).at).as_nanos() as u64).collect()),

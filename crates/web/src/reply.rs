@@ -44,6 +44,7 @@ impl Reply {
         }
         let pointers = self.columns.iter().map(|column| match column {
             Column::U8(values) => pointer("u8", values),
+            Column::U16(values) => pointer("u16", values),
             Column::U32(values) => pointer("u32", values),
             Column::U64(values) => pointer("u64", values),
             Column::F64(values) => pointer("f64", values),

@@ -60,7 +60,7 @@ impl ActiveRun {
                     link.insert("state".into(), state(look.observe));
                     link.insert("parts".into(), parts(look.subqueues));
                 });
-                link.insert("waiting".into(), waiting.at(number as u8, &mut reply));
+                link.insert("waiting".into(), waiting.at(number as u16, &mut reply));
                 Value::Object(link)
             })
             .collect();
@@ -154,10 +154,10 @@ impl QueuedPackets {
     }
 
     /// The packets in a link's queue.
-    fn at(&self, link: u8, reply: &mut Reply) -> Value {
+    fn at(&self, link: u16, reply: &mut Reply) -> Value {
         let Some(table) = &self.0 else { return Value::Null };
         let links = table.columns.iter().find_map(|(name, column)| match column {
-            Column::U8(links) if name == "link" => Some(links),
+            Column::U16(links) if name == "link" => Some(links),
             _ => None,
         });
         let links = links.expect("the table has a link column");

@@ -142,7 +142,7 @@ def _columns(table: pl.DataFrame | Mapping[str, Any]) -> dict[str, Any]:
         raise InputError(f"histogram: {error}; write lists of integers: {', '.join(_COLUMNS)}") from None
 
 
-_COLUMNS = {"link": "uint8", "lower_ns": "uint64", "upper_ns": "uint64", "count": "uint64"}
+_COLUMNS = {"link": "uint16", "lower_ns": "uint64", "upper_ns": "uint64", "count": "uint64"}
 
 
 def letter(place: int) -> str:

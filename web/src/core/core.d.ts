@@ -209,7 +209,7 @@ export interface WaitingColumns {
 export interface EventColumns {
   /** Start of transmission, or time of the drop. */
   time_ns: Float64Array;
-  link: Uint8Array;
+  link: Uint16Array;
   flow: Uint32Array;
   bytes: Uint32Array;
   /** Sojourn time: from enqueue to `time_ns`. */
@@ -250,7 +250,7 @@ export interface Outcome {
   /** As in `manifest.json` (docs/results.md). Null for a replay. */
   summary: Json | null;
   /** Tables by name, as in docs/results.md: `sojourn_histogram` always; of probes the rows not yet in a view. */
-  tables: Record<string, Record<string, Float64Array | Uint32Array | Uint8Array>>;
+  tables: Record<string, Record<string, Float64Array | Uint32Array | Uint16Array | Uint8Array>>;
 }
 
 /** Arrivals at the first queue of a run. */
@@ -352,7 +352,7 @@ export interface Payload {
   seed: number;
   duration_ns: number;
   summary: Json;
-  tables: Record<string, Record<string, Float64Array | Uint32Array | Uint8Array>>;
+  tables: Record<string, Record<string, Float64Array | Uint32Array | Uint16Array | Uint8Array>>;
 }
 
 /**

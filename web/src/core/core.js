@@ -239,9 +239,9 @@ function filled(value, columns) {
   return value;
 }
 
-const ARRAYS = { u8: Uint8Array, u32: Uint32Array, f64: Float64Array };
+const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array };
 const EVENTS = {
-  time_ns: "f64", link: "u8", flow: "u32", bytes: "u32", sojourn_ns: "f64", fate: "u8", arrival: "u32", ecn: "u8",
+  time_ns: "f64", link: "u16", flow: "u32", bytes: "u32", sojourn_ns: "f64", fate: "u8", arrival: "u32", ecn: "u8",
 };
 const WAITING = { time_ns: "f64", flow: "u32", bytes: "u32", arrival: "u32", ecn: "u8" };
 const FLOWS = {

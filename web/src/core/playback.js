@@ -4,7 +4,7 @@ import { InputError } from "./errors.js";
 import { FATES, REASONS } from "./words.js";
 
 const MAGIC = "SOJOURN1";
-const ARRAYS = { u8: Uint8Array, u32: Uint32Array, f64: Float64Array };
+const ARRAYS = { u8: Uint8Array, u16: Uint16Array, u32: Uint32Array, f64: Float64Array };
 
 /** Layout: magic, length of the head (u32, little endian), head as JSON, columns from the next multiple of 8 on. */
 export function decodePayload(bytes) {
@@ -285,7 +285,7 @@ function joined(parts) {
 }
 
 const KINDS = {
-  time_ns: new Float64Array(0), link: new Uint8Array(0), flow: new Uint32Array(0), bytes: new Uint32Array(0),
+  time_ns: new Float64Array(0), link: new Uint16Array(0), flow: new Uint32Array(0), bytes: new Uint32Array(0),
   sojourn_ns: new Float64Array(0), fate: new Uint8Array(0), arrival: new Uint32Array(0), ecn: new Uint8Array(0),
 };
 

@@ -105,7 +105,7 @@ export class StateLog {
     const named = [...this.columns].map(([name, values]) => [name, Float64Array.from(values)] as const);
     return {
       time_ns: Float64Array.from(this.times),
-      link: new Uint8Array(this.times.length),
+      link: new Uint16Array(this.times.length),
       ...Object.fromEntries(named),
     };
   }

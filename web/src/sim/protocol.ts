@@ -39,7 +39,7 @@ export interface Packets {
 /** Fate of packets queued at the end of the run; not in the core's `FATES`. */
 export const WAITING = 255;
 
-export type Table = Record<string, Float64Array | Uint32Array | Uint8Array>;
+export type Table = Record<string, Float64Array | Uint32Array | Uint16Array | Uint8Array>;
 
 /** A finished run. */
 export interface Outcome {

@@ -24,7 +24,7 @@ pub struct Evidence {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SojournBin {
     /// Number of the queue.
-    pub link: u8,
+    pub link: u16,
     /// Lower bound in nanoseconds.
     pub lower_ns: u64,
     /// Upper bound in nanoseconds, excluded.
@@ -155,7 +155,7 @@ impl SojournBin {
     /// The bins in a table `sojourn_histogram`.
     fn of(table: &Table) -> Vec<Self> {
         let column = |name: &str| table.columns.iter().find(|(own, _)| own == name).map(|(_, column)| column);
-        let (Some(Column::U8(link)), Some(Column::U64(lower)), Some(Column::U64(upper)), Some(Column::U64(count))) =
+        let (Some(Column::U16(link)), Some(Column::U64(lower)), Some(Column::U64(upper)), Some(Column::U64(count))) =
             (column("link"), column("lower_ns"), column("upper_ns"), column("count"))
         else {
             return Vec::new();

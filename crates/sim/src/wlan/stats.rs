@@ -158,7 +158,7 @@ recorder! {
     /// summary.
     AirtimeWindows("airtime_windows") {
         start_ns: u64 => U64,
-        node: u8 => U8,
+        node: u16 => U16,
         airtime: f64 => F64,
         airtime_down: f64 => F64,
     }
@@ -167,7 +167,7 @@ recorder! {
 recorder! {
     Accesses("accesses") {
         time_ns: u64 => U64,
-        node: u8 => U8,
+        node: u16 => U16,
         station: u8 => U8,
         kbit_per_s: u32 => U32,
         bytes: u32 => U32,
@@ -246,7 +246,7 @@ impl ChannelTally {
         if let Some(recorder) = &mut self.recorder {
             let kbps = (rate.rate().as_bps() / 1_000) as u32;
             let (spent, outcome) = (airtime.as_nanos() as u64, ending as u8);
-            let (sender, station, at) = ((self.first + node) as u8, station as u8, start.as_nanos());
+            let (sender, station, at) = ((self.first + node) as u16, station as u8, start.as_nanos());
             let (bytes, number) = (attempt.bytes, attempt.number);
             recorder.push(at, sender, station, kbps, bytes, number, outcome, spent, frames, acknowledged);
         }
@@ -311,7 +311,7 @@ impl ChannelTally {
             let length = window.length(number).as_nanos() as f64;
             let start_ns = window.starts()[number].as_nanos();
             for (node, (spent, down)) in airtime.into_iter().zip(down).enumerate() {
-                table.push(start_ns, (self.first + node) as u8, spent as f64 / length, down as f64 / length);
+                table.push(start_ns, (self.first + node) as u16, spent as f64 / length, down as f64 / length);
             }
         }
         table.into_table()

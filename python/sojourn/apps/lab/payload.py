@@ -20,8 +20,8 @@ TABLES = ("packets", "waiting", "state", "queue", "flows", "sojourn_histogram")
 MAX_PACKETS = 2_000_000
 """Maximum number of packets included: 80 MB in the page."""
 _MAGIC = b"SOJOURN1"
-_KINDS = {"UInt8": "u8", "UInt32": "u32"}
-_DTYPES = {"u8": "<u1", "u32": "<u4", "f64": "<f8"}
+_KINDS = {"UInt8": "u8", "UInt16": "u16", "UInt32": "u32"}
+_DTYPES = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "f64": "<f8"}
 
 
 def payload(result: Result, folder: Path | None = None) -> bytes:

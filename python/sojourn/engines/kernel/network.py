@@ -34,6 +34,8 @@ STEP_LATCHED, CARRY_OVER, BELOW_PACKETS = 1, 2, 4
 ROOT_OF_PARENTS = "f000:"
 MAX_ACCESS_LINKS = 1000
 MAX_FLOWS = 65_000
+MAX_QUEUES = 256
+"""The log numbers queues in one byte."""
 TCP_PAGES = "100000 150000 200000"
 """`tcp_mem` in pages. With Linux's default, 64 MB of the guest's memory, windows shrink when much data is in flight."""
 
@@ -75,6 +77,8 @@ def lay_out(document: Mapping[str, Any]) -> Network:
         if keys.get("wlan"):
             refuse(f"{place}wlan", "has no wireless LAN", "simulate it")
     network, links = Network(), directions(document)
+    if len(links) > MAX_QUEUES:
+        refuse("links", f"numbers at most {MAX_QUEUES} queues, not {len(links)}", "simulate it")
     network.queues = [queue(link.place, link.keys) for link in links]
     network.traced = (links[0].router, links[0].device)
     crossed = paths(document, links)

@@ -69,7 +69,7 @@ def entries(
     return {
         "time_ns": events["at"] - np.uint64(start_ns),
         "what": events["what"].copy(),
-        "link": events["link"].copy(),
+        "link": events["link"].astype(np.uint16),
         "packet": events["id"].copy(),
         "flow": _flows(events, opened),
         "bytes": events["bytes"].copy(),

@@ -48,7 +48,7 @@ def read(path: Path, ends: Sequence[tuple[int, int]]) -> pl.DataFrame:
         raise MissingError(f"{path}: has lines that are not events of ns-2: {str(error).splitlines()[0]}") from None
     links = pl.DataFrame(
         {"near": [near for near, _ in ends], "far": [far for _, far in ends], "link": range(len(ends))},
-        schema={"near": pl.Int32, "far": pl.Int32, "link": pl.UInt8},
+        schema={"near": pl.Int32, "far": pl.Int32, "link": pl.UInt16},
     )
     events = events.join(links, on=["near", "far"], how="left", maintain_order="left")
     if not events["kind"].is_in(EVENTS).all() or events["link"].has_nulls() or events["id"].has_nulls():
@@ -109,7 +109,7 @@ def _verdicts(queued: pl.DataFrame) -> npt.NDArray[Any]:
 def arrivals(events: pl.DataFrame, last_links: Sequence[int]) -> dict[int, pl.DataFrame]:
     """Packets that left the last link of each flow's data path, by flow: `time_ns`, `seq` and `bytes`."""
     last = pl.DataFrame(
-        {"flow": range(len(last_links)), "link": last_links}, schema={"flow": pl.UInt32, "link": pl.UInt8}
+        {"flow": range(len(last_links)), "link": last_links}, schema={"flow": pl.UInt32, "link": pl.UInt16}
     )
     departed = events.filter(pl.col("kind") == "r").join(last, on=["flow", "link"], how="semi", maintain_order="left")
     parts = departed.select("flow", "time_ns", "seq", "bytes").partition_by("flow", as_dict=True, maintain_order=True)

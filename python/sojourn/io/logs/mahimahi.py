@@ -56,7 +56,7 @@ def read(path: Path, lines: Iterable[tuple[int, str]], nodes: tuple[int, int] | 
             if count > MAX_DROPS:
                 raise InputError(f"{path}: line {number}: {count} packets at once; the file is damaged")
             rows += [(time * MS, size // max(count, 1), None, FATES.index("dropped: unknown"))] * count
-    packets = pl.DataFrame(rows, schema=_COLUMNS, orient="row").with_columns(link=pl.lit(0, pl.UInt8))
+    packets = pl.DataFrame(rows, schema=_COLUMNS, orient="row").with_columns(link=pl.lit(0, pl.UInt16))
     return Log(packets, _waiting(packets, arrivals), end * MS)
 
 
@@ -137,7 +137,7 @@ def _waiting(packets: pl.DataFrame, arrivals: list[tuple[int, int]]) -> pl.DataF
     """Packets still queued at the end: the last arrivals, as many as were neither sent nor dropped."""
     table = pl.DataFrame(arrivals, schema={"time_ns": pl.UInt64, "bytes": pl.UInt32}, orient="row")
     count = max(table.height - packets.height, 0)
-    return table.tail(count).with_columns(link=pl.lit(0, pl.UInt8))
+    return table.tail(count).with_columns(link=pl.lit(0, pl.UInt16))
 
 
 def _integer(path: Path, number: int, word: str) -> int:

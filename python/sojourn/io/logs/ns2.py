@@ -207,7 +207,7 @@ _DROPPED = FATES.index("dropped: limit")
 _FATE_COLUMNS = ("sojourn_ns", "fate")
 _COLUMNS = {
     "time_ns": pl.UInt64,
-    "link": pl.UInt8,
+    "link": pl.UInt16,
     "flow": pl.UInt32,
     "bytes": pl.UInt32,
     "sojourn_ns": pl.UInt64,

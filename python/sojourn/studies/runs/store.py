@@ -448,7 +448,7 @@ _Pairs = tuple[tuple[str, str], ...]
 """Digests of files by name, hashable for caches."""
 LARGE = 1_000_000
 """Rows from which on free memory is checked before reading a table."""
-_WIDTHS = {"UInt8": 1, "UInt32": 4}
+_WIDTHS = {"UInt8": 1, "UInt16": 2, "UInt32": 4}
 """Bytes per number; other types take 8."""
 
 

@@ -49,6 +49,7 @@ fn u64s(output: &Output, table: &str, name: &str) -> Vec<u64> {
     let table = output.tables.iter().find(|found| found.name == table).unwrap();
     match &table.columns.iter().find(|(found, _)| found == name).unwrap().1 {
         Column::U8(values) => values.iter().map(|&value| value.into()).collect(),
+        Column::U16(values) => values.iter().map(|&value| value.into()).collect(),
         Column::U32(values) => values.iter().map(|&value| value.into()).collect(),
         Column::U64(values) => values.clone(),
         Column::F64(_) => unreachable!("no floats are asked for"),
