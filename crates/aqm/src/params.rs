@@ -311,7 +311,7 @@ fn unknown_among(what: &str, name: &str, known: &[&str]) -> String {
     // Variants of one kind may share a name, such as the rates of a link.
     let list = || {
         let mut seen = BTreeSet::new();
-        known.iter().copied().filter(|&k| seen.insert(k)).collect::<Vec<_>>().join(", ")
+        listed(known.iter().copied().filter(|&k| seen.insert(k)))
     };
     match nearest {
         None => format!("unknown {what} {}; none is defined", quoted(name)),
@@ -319,6 +319,18 @@ fn unknown_among(what: &str, name: &str, known: &[&str]) -> String {
         Some(_) => format!("unknown {what} {}; expected one of {}", quoted(name), list()),
     }
 }
+
+/// The names, separated by commas; of many the first and how many there are.
+pub fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    match names.len() {
+        count if count > MAX_LISTED => format!("{}, … ({count} in all)", names[..MAX_LISTED].join(", ")),
+        _ => names.join(", "),
+    }
+}
+
+/// Maximum number of names in a message.
+const MAX_LISTED: usize = 100;
 
 /// Maximum length of a name that may be a typing error.
 const LONGEST: usize = 64;

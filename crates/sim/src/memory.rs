@@ -5,6 +5,7 @@
 
 use crate::drops::DropRecorder;
 use crate::ledger::Ledger;
+use crate::link::built_bytes;
 use crate::packet::{Handle, Packet};
 use crate::probe::PacketRecorder;
 use crate::sampler::Samplers;
@@ -29,11 +30,11 @@ pub struct MemoryEstimate {
 }
 
 impl MemoryEstimate {
-    /// Bytes of a scenario's empty queues, allocated before the run starts. A link whose queue manager changes counts
-    /// with the largest one.
+    /// Bytes of a scenario's empty queues with their counters, allocated before the run starts or with their first
+    /// packets. A link whose queue manager changes counts with the largest one.
     pub fn of_queues(scenario: &Scenario) -> u64 {
-        let largest = |link: &LinkSpec| link.configs().map(AnyConfig::built_bytes).max().unwrap_or(0);
-        scenario.queues().map(largest).fold(0, u64::saturating_add)
+        let largest = |link: &LinkSpec| link.configs().map(built_bytes).max().unwrap_or(0);
+        scenario.queues().map(|link| largest(link).saturating_add(COUNTERS)).fold(0, u64::saturating_add)
     }
 
     /// The estimate for any run of a scenario.
@@ -183,6 +184,9 @@ const PACKET: u64 = DOUBLED
     * (size_of::<Packet>() + size_of::<Header>() + 2 * size_of::<Handle>() + size_of::<Meta>() + REMEMBERED) as u64;
 /// Bytes of a sender's record of a segment; measured in `tests/memory.rs`.
 const REMEMBERED: usize = 64;
+/// Bytes of a queue's link, events and counters, its sojourn times spread over some octaves; measured in
+/// `tests/memory.rs`.
+const COUNTERS: u64 = 20 << 10;
 /// A vector that has just grown has twice the capacity it needs.
 const DOUBLED: u64 = 2;
 /// Maximum number of state variables of a discipline; a test checks all registered ones.

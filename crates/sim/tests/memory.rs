@@ -29,8 +29,12 @@ fn main() {
     a_need_is_told_from_above();
     empty_queues_are_in_the_need();
     a_growth_is_told_before_it();
+    a_queue_of_a_large_graph_takes_little();
     println!("memory of a run: ok");
 }
+
+/// Maximum bytes per queue that few packets pass: its link, events and counters.
+const PER_QUEUE: u64 = 20_000;
 
 fn scenario(text: &str) -> Scenario {
     Scenario::parse(text, &[], Path::new("/")).unwrap()
@@ -209,4 +213,24 @@ fn a_growth_is_told_before_it() {
     }
     println!("{announced} B told, {largest} B at once");
     assert!(largest >= 64 << 20, "{largest} B at once");
+}
+
+/// A call over every link of a row.
+fn a_queue_of_a_large_graph_takes_little() {
+    let row = |links: usize| {
+        let names: String = (1..links).map(|i| format!("[[links]]\nname = \"l{i}\"\nrate = \"20 Mbit/s\"\n")).collect();
+        let route: Vec<String> = (1..links).map(|i| format!("\"l{i}\"")).collect();
+        scenario(&format!(
+            "duration = \"20 s\"\n[link]\nrate = \"20 Mbit/s\"\n{names}[[flows]]\nkind = \"voice\"\n\
+             route = [\"link\", {}]\n",
+            route.join(", ")
+        ))
+    };
+    let (few, many) = (row(100), row(400));
+    let held = [&few, &many].map(held_at_the_end);
+    let each = (held[1] - held[0]) / 600;
+    println!("a queue of a row of 400 links: {each} B");
+    assert!(each <= PER_QUEUE, "{each} B");
+    let need = MemoryEstimate::of_queues(&many) - MemoryEstimate::of_queues(&few);
+    assert!(each <= need / 600, "{} B told", need / 600);
 }

@@ -36,9 +36,11 @@ impl AnyDiscipline {
     pub fn of(spec: &LinkSpec, rng: Rng) -> Self {
         let limits = spec.limits;
         match &spec.aqm.config {
-            AnyConfig::Codel(config) => Self::Codel(SingleQueue::new(Codel::new(config), limits, host(spec, rng))),
+            AnyConfig::Codel(config) => {
+                Self::Codel(SingleQueue::with_capacity(Codel::new(config), limits, host(spec, rng), CAPACITY))
+            }
             AnyConfig::DropTail(config) => {
-                Self::DropTail(SingleQueue::new(DropTail::new(config), limits, host(spec, rng)))
+                Self::DropTail(SingleQueue::with_capacity(DropTail::new(config), limits, host(spec, rng), CAPACITY))
             }
             AnyConfig::FqCodel(config) => Self::FqCodel(flow_queue(config, limits, host(spec, rng))),
             _ => Self::Other(discipline(spec, rng)),
@@ -223,6 +225,17 @@ impl Qdisc<Handle> for AnyDiscipline {
         self.any().subqueues(see);
     }
 }
+
+/// Bytes of a link's empty queue discipline, from above.
+pub(crate) fn built_bytes(config: &AnyConfig) -> u64 {
+    match config {
+        AnyConfig::Codel(_) | AnyConfig::DropTail(_) => (CAPACITY * 2 * size_of::<Meta>()) as u64,
+        _ => config.built_bytes(),
+    }
+}
+
+/// Packets for which a queue has room at first. A graph may have thousands of queues, most of them nearly empty.
+const CAPACITY: usize = 16;
 
 fn host(spec: &LinkSpec, rng: Rng) -> Host {
     Host { link: spec.nominal_link(), rng }

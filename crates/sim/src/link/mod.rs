@@ -33,7 +33,7 @@ mod tx_ring;
 pub(crate) use change::PlannedChange;
 pub use change::stream_of_queue;
 pub(crate) use context::LinkContext;
-pub(crate) use discipline::{Discipline, discipline};
+pub(crate) use discipline::{Discipline, built_bytes, discipline};
 pub(crate) use pipe::Pipe;
 pub(crate) use plain::PlainLink;
 pub(crate) use queue::{MeteredQueue, NONE, Queue};

@@ -2,11 +2,14 @@
 //! flows has one more cache miss.
 
 use crate::scenario::Paths;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// The paths of all flows; equal paths are shared.
 #[derive(Default)]
 pub(crate) struct PathTable {
-    distinct: Vec<Paths>,
+    /// Numbers by the paths of data and acknowledgments.
+    numbers: BTreeMap<(Arc<[u16]>, Arc<[u16]>), u32>,
     /// By path number.
     entries: Vec<PathEntry>,
     /// All paths, one after the other.
@@ -23,14 +26,15 @@ struct PathEntry {
 impl PathTable {
     /// The number of these paths; they are added if they are new.
     pub fn number_of(&mut self, paths: &Paths) -> u32 {
-        let known = self.distinct.iter().position(|known| known == paths);
-        let number = known.unwrap_or_else(|| {
-            let [data, acks] = [&paths.data, &paths.acks].map(|path| self.add(path));
-            self.entries.push(PathEntry { data, acks });
-            self.distinct.push(paths.clone());
-            self.distinct.len() - 1
-        });
-        number as u32
+        let key = (paths.data.clone(), paths.acks.clone());
+        if let Some(&number) = self.numbers.get(&key) {
+            return number;
+        }
+        let [data, acks] = [&paths.data, &paths.acks].map(|path| self.add(path));
+        let number = self.entries.len() as u32;
+        self.entries.push(PathEntry { data, acks });
+        self.numbers.insert(key, number);
+        number
     }
 
     fn add(&mut self, path: &[u16]) -> (u32, u16) {

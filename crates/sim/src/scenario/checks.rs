@@ -97,7 +97,7 @@ impl Scenario {
         }
         let (probes, links) = (&self.probes, self.queues().count() as u64);
         if links > MAX_QUEUES {
-            let text = format!("{links} queues in all, those of stations included; at most {MAX_QUEUES}");
+            let text = format!("{links} queues in all, those of stations included; at most {MAX_QUEUES}, write fewer");
             return Err(Error::new("links", text));
         }
         let steps = [
@@ -124,8 +124,9 @@ const MAX_CONNECTIONS: f64 = 1e9;
 /// Maximum PackMime clouds per group: each keeps the last thousands of its draws.
 const MAX_CLOUDS: u32 = 1000;
 
-/// Maximum queues: the tables number them in one byte.
-const MAX_QUEUES: u64 = 256;
+/// Maximum queues: the tables number them in two bytes. Whether they fit into memory depends on the machine, so hosts
+/// check that before a run ([`crate::MemoryEstimate`]), and the same file is valid everywhere.
+const MAX_QUEUES: u64 = 1 << 16;
 
 /// Maximum rows of a sampling probe.
 const MAX_SAMPLES: u64 = 20_000_000;

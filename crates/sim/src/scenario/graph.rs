@@ -1,11 +1,13 @@
 //! Graphs: named nodes, and the two nodes that each link connects.
 
-use super::hop::{FIRST, Hop};
+use super::hop::{FIRST, Hop, HopNames};
 use super::keys::{Key, Kind, Need, Table, as_table, check_known, mismatch, of_word, word_of, write};
 use super::{Error, LinkSpec, wlan};
 use serde_json::{Map, Value};
 use sojourn_aqm::Duration;
-use sojourn_aqm::params::unknown;
+use sojourn_aqm::params::{listed, unknown};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// Nodes of a scenario and the ends of its links.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +18,10 @@ pub struct Graph {
     pub first: String,
     /// Per link, the nodes at the start and the end of its forward direction.
     pub ends: Vec<(usize, usize)>,
+    /// Numbers of the nodes by name.
+    numbers: BTreeMap<String, usize>,
+    /// Per node, the links that leave it in the order of the file: number of the link, next node.
+    leaving: Vec<Vec<(u16, usize)>>,
 }
 
 /// A node: links meet here, and flows begin and end here.
@@ -55,18 +61,21 @@ impl NodeKind {
 impl Graph {
     /// Reads `nodes`, and the ends of each of the `links`.
     pub(super) fn read(nodes: &Value, links: Option<&Value>, hops: &[Hop]) -> Result<Self, Error> {
-        let nodes = read_nodes(nodes)?;
-        let names: Vec<&str> = nodes.iter().map(|node| node.name.as_str()).collect();
+        let (nodes, numbers) = read_nodes(nodes)?;
         let tables = links.and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let ends = tables.iter().enumerate().map(|(i, link)| read_ends(&format!("links[{i}]"), link, &names));
+        let ends = tables.iter().enumerate().map(|(i, link)| read_ends(&format!("links[{i}]"), link, &nodes, &numbers));
         let ends = ends.collect::<Result<Vec<_>, _>>()?;
         let Some(first) = hops.first() else {
             return Err(Error::new("links", r#"none given; write [[links]] with a name, from and to"#));
         };
-        let graph = Self { first: first.name.clone(), nodes, ends };
+        let mut leaving = vec![Vec::new(); nodes.len()];
+        for (hop, &(from, to)) in ends.iter().enumerate() {
+            leaving[from].push((2 * hop as u16, to));
+            leaving[to].push((2 * hop as u16 + 1, from));
+        }
+        let graph = Self { first: first.name.clone(), nodes, ends, numbers, leaving };
         check_ends(&graph, hops)?;
-        let has_link = |node: usize| graph.ends.iter().any(|&(a, b)| a == node || b == node);
-        if let Some(alone) = (0..graph.nodes.len()).find(|&node| !has_link(node)) {
+        if let Some(alone) = graph.leaving.iter().position(Vec::is_empty) {
             let name = &graph.nodes[alone].name;
             let text = format!("{name:?} has no link; write one in [[links]], or leave the node out");
             return Err(Error::new(format!("nodes[{alone}]"), text));
@@ -94,58 +103,53 @@ impl Graph {
 
     /// Number of the node that key `name` of `table` names.
     pub(super) fn node(&self, table: &Table, name: &str) -> Result<usize, Error> {
-        let names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-        read_node(table, name, &names)
-    }
-
-    /// Links that leave node `node`, in the order of the file: number of the link, number of its hop, next node.
-    pub(super) fn leaving(&self, node: usize) -> impl Iterator<Item = (u16, usize, usize)> {
-        self.ends.iter().enumerate().filter_map(move |(hop, &(from, to))| match node {
-            _ if node == from => Some((2 * hop as u16, hop, to)),
-            _ if node == to => Some((2 * hop as u16 + 1, hop, from)),
-            _ => None,
-        })
+        read_node(table, name, &self.nodes, &self.numbers)
     }
 
     /// Path from node `from` to node `to` with the minimum sum of `delays` (per link), or none if there is no path.
     /// Ties go to the path with fewer hops, then to the one whose link is first in the file at the first difference, so
     /// the result does not depend on the search.
     pub(super) fn shortest(&self, delays: &[Duration], from: usize, to: usize) -> Option<Vec<u16>> {
-        let costs = self.costs_to(delays, to);
+        let costs = self.costs_to(delays, (from, to));
         let (mut current, mut path) = (from, Vec::new());
         while current != to {
             let left = costs[current]?;
-            let on_the_path = |&(link, _, next): &(u16, usize, usize)| {
+            let on_the_path = |&&(link, next): &&(u16, usize)| {
                 self.may_enter(next, to)
                     && costs[next].is_some_and(|(delay, hops)| left == (delay + delays[usize::from(link)], hops + 1))
             };
-            let (link, _, next) =
-                self.leaving(current).find(on_the_path).expect("a path of this cost begins with a link");
+            let &(link, next) =
+                self.leaving[current].iter().find(on_the_path).expect("a path of this cost begins with a link");
             path.push(link);
             current = next;
         }
         Some(path)
     }
 
-    /// Per node, delay and hops of the shortest path to node `to`, by Bellman–Ford: relaxes all links until nothing
-    /// changes.
-    fn costs_to(&self, delays: &[Duration], to: usize) -> Vec<Option<(Duration, u32)>> {
+    /// Per node, delay and hops of the shortest path to node `to`, by Dijkstra's algorithm from there; exact for `from`
+    /// and all nodes that are nearer, where the search ends.
+    fn costs_to(&self, delays: &[Duration], (from, to): (usize, usize)) -> Vec<Option<(Duration, u32)>> {
         let mut costs = vec![None; self.nodes.len()];
-        costs[to] = Some((Duration::ZERO, 0));
-        loop {
-            let mut is_done = true;
-            for node in 0..self.nodes.len() {
-                for (link, _, next) in self.leaving(node).filter(|&(_, _, next)| self.may_enter(next, to)) {
-                    let cost = costs[next].map(|(delay, hops)| (delay + delays[usize::from(link)], hops + 1));
-                    if cost.is_some() && (costs[node].is_none() || cost < costs[node]) {
-                        (costs[node], is_done) = (cost, false);
-                    }
+        let start = (Duration::ZERO, 0);
+        costs[to] = Some(start);
+        let mut reached = BinaryHeap::from([Reverse((start, to))]);
+        while let Some(Reverse((cost, node))) = reached.pop() {
+            if node == from {
+                break;
+            }
+            if costs[node] != Some(cost) || !self.may_enter(node, to) {
+                continue;
+            }
+            for &(link, before) in &self.leaving[node] {
+                // The other direction of the same hop leads here.
+                let longer = (cost.0 + delays[usize::from(link ^ 1)], cost.1 + 1);
+                if costs[before].is_none_or(|known| longer < known) {
+                    costs[before] = Some(longer);
+                    reached.push(Reverse((longer, before)));
                 }
             }
-            if is_done {
-                return costs;
-            }
         }
+        costs
     }
 
     /// Whether packets for node `to` may enter node `node`: it forwards, or is the destination.
@@ -153,20 +157,18 @@ impl Graph {
         node == to || self.nodes[node].kind.forwards()
     }
 
-    /// Resolves `route`, names of links from node `from` to node `to`; `names` are those of the hops.
+    /// Resolves `route`, names of links from node `from` to node `to`, by the names of the hops.
     pub(super) fn named(
         &self,
         route: &[String],
-        names: &[&str],
+        names: &HopNames<'_>,
         (from, to): (usize, usize),
     ) -> Result<Vec<u16>, String> {
         let name = |node: usize| &self.nodes[node].name;
         let (mut path, mut passed) = (Vec::new(), vec![from]);
         for called in route {
             let current = passed[passed.len() - 1];
-            let Some(hop) = names.iter().position(|name| name == called) else {
-                return Err(unknown("link", called, names.iter().copied()));
-            };
+            let hop = names.find(called)?;
             if current != from && !self.nodes[current].kind.forwards() {
                 let kind = if self.nodes[current].kind == NodeKind::Host {
                     "is a host, which forwards"
@@ -176,15 +178,16 @@ impl Graph {
                 let text = format!("{:?} {kind} nothing; route around it", name(current));
                 return Err(text);
             }
-            let Some((link, _, next)) = self.leaving(current).find(|&(_, other, _)| other == hop) else {
+            let Some(&(link, next)) = self.leaving[current].iter().find(|(link, _)| usize::from(link / 2) == hop)
+            else {
                 let (a, b) = self.ends[hop];
-                let leaving: Vec<&str> = self.leaving(current).map(|(_, hop, _)| names[hop]).collect();
+                let leaving = self.leaving[current].iter().map(|(link, _)| names.in_order[usize::from(link / 2)]);
                 let text = format!(
                     "{called:?} connects {:?} and {:?}, but the route is at {:?}; links from there: {}",
                     name(a),
                     name(b),
                     name(current),
-                    leaving.join(", ")
+                    listed(leaving)
                 );
                 return Err(text);
             };
@@ -209,11 +212,12 @@ impl Graph {
     }
 }
 
-fn read_nodes(value: &Value) -> Result<Vec<Node>, Error> {
+/// Nodes in the order of the file, and their numbers by name.
+fn read_nodes(value: &Value) -> Result<(Vec<Node>, BTreeMap<String, usize>), Error> {
     let Value::Array(values) = value else {
         return Err(Error::new("nodes", mismatch(value, "a list of tables, [[nodes]]").to_string()));
     };
-    let mut nodes: Vec<Node> = Vec::new();
+    let (mut nodes, mut numbers) = (Vec::new(), BTreeMap::new());
     for (i, value) in values.iter().enumerate() {
         let place = format!("nodes[{i}]");
         let values = as_table(&place, value)?;
@@ -224,30 +228,36 @@ fn read_nodes(value: &Value) -> Result<Vec<Node>, Error> {
         if name.is_empty() {
             return Err(table.error("name", "is empty; write one"));
         }
-        if nodes.iter().any(|node| node.name == name) {
+        if numbers.insert(name.clone(), i).is_some() {
             return Err(table.error("name", format!("{name:?} is already the name of a node; choose another one")));
         }
         nodes.push(Node { name, kind: of_word(KINDS, &table.field::<String>("kind")?) });
     }
-    Ok(nodes)
+    Ok((nodes, numbers))
 }
 
-fn read_ends(place: &str, link: &Value, names: &[&str]) -> Result<(usize, usize), Error> {
+fn read_ends(
+    place: &str,
+    link: &Value,
+    nodes: &[Node],
+    numbers: &BTreeMap<String, usize>,
+) -> Result<(usize, usize), Error> {
     let table = Table::new(place, as_table(place, link)?, super::hop::KEYS);
-    let (from, to) = (read_node(&table, "from", names)?, read_node(&table, "to", names)?);
+    let (from, to) = (read_node(&table, "from", nodes, numbers)?, read_node(&table, "to", nodes, numbers)?);
     if from == to {
-        return Err(table.error("to", format!("{:?} is also where the link begins; write another node", names[to])));
+        let name = &nodes[to].name;
+        return Err(table.error("to", format!("{name:?} is also where the link begins; write another node")));
     }
     Ok((from, to))
 }
 
-fn read_node(table: &Table, key: &str, names: &[&str]) -> Result<usize, Error> {
+fn read_node(table: &Table, key: &str, nodes: &[Node], numbers: &BTreeMap<String, usize>) -> Result<usize, Error> {
     let Some(name) = table.field::<Option<String>>(key)? else {
-        let example = names.first().unwrap_or(&"A");
+        let example = nodes.first().map_or("A", |node| &node.name);
         return Err(table.error(key, format!("missing; write the name of a node, e.g. {key} = {example:?}")));
     };
-    let unknown = || table.error(key, unknown("node", &name, names.iter().copied()));
-    names.iter().position(|known| **known == *name).ok_or_else(unknown)
+    let unknown = || table.error(key, unknown("node", &name, nodes.iter().map(|node| node.name.as_str())));
+    numbers.get(&name).copied().ok_or_else(unknown)
 }
 
 /// Rejects keys of the other topologies: with `nodes` those of a row or of `[wlan]`, without `nodes` the ends of links.
@@ -319,13 +329,13 @@ fn check_ends(graph: &Graph, hops: &[Hop]) -> Result<(), Error> {
                 return error(key, format!("the kind of {name:?} is {is}, but {text}; write kind = {word:?} there"));
             }
         }
-        if let Some(other) = (0..i).find(|&other| graph.ends[other].1 == to) {
-            let text =
-                format!("{:?} belong to {:?} already; write a node of their own", node(to).name, hops[other].name);
+        if let Some(&(link, _)) = graph.leaving[to].iter().find(|&&(link, _)| usize::from(link / 2) < i) {
+            let other = &hops[usize::from(link / 2)].name;
+            let text = format!("{:?} belong to {other:?} already; write a node of their own", node(to).name);
             return error("to", text);
         }
     }
-    let has_cell = |n: usize| hops.iter().zip(&graph.ends).any(|(hop, &(from, _))| from == n && hop.wlan.is_some());
+    let has_cell = |n: usize| graph.leaving[n].iter().any(|(link, _)| hops[usize::from(link / 2)].wlan.is_some());
     let without = (0..graph.nodes.len()).find(|&n| node(n).kind == NodeKind::AccessPoint && !has_cell(n));
     without.map_or(Ok(()), |n| {
         let text = r#"has no wireless LAN; write [links.wlan] at a link from it, or kind = "router""#;

@@ -4,8 +4,9 @@ use super::keys::{Key, Kind, Need, Table, as_table, join, mismatch, write};
 use super::service::WlanService;
 use super::{Error, Files, LinkSpec, WlanSpec, wlan};
 use serde_json::{Map, Value};
-use sojourn_aqm::params::unknown;
+use sojourn_aqm::params::{listed, unknown};
 use sojourn_aqm::registry::Catalogue;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A link with its two directions.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,11 +35,11 @@ impl Hop {
             Some(other) => return Err(Error::new("links", mismatch(other, "a list of tables, [[links]]").to_string())),
         };
         if hops.len() > MAX_HOPS {
-            return Err(Error::new("links", format!("{} links; at most {MAX_HOPS}", hops.len())));
+            return Err(Error::new("links", format!("{} links; at most {MAX_HOPS}, write fewer", hops.len())));
         }
         // Names of the first link's queues in results; a hop's forward queue has the name of the hop.
         let taken = if in_a_graph { &["forward", "reverse"][..] } else { &[FIRST, "forward", "reverse"] };
-        let mut names: Vec<String> = taken.iter().map(|name| name.to_string()).collect();
+        let mut names: BTreeSet<String> = taken.iter().map(|name| name.to_string()).collect();
         hops.iter()
             .enumerate()
             .map(|(i, value)| Self::read(&format!("links[{i}]"), value, (files, own), in_a_graph, &mut names))
@@ -50,7 +51,7 @@ impl Hop {
         value: &Value,
         (files, own): (&dyn Files, &dyn Catalogue),
         in_a_graph: bool,
-        names: &mut Vec<String>,
+        names: &mut BTreeSet<String>,
     ) -> Result<Self, Error> {
         let mut values = as_table(place, value)?.clone();
         let table = Table::new(place, &values, KEYS);
@@ -93,14 +94,17 @@ impl Hop {
 }
 
 /// Adds the result names of the queues of the hop at `place` to `names`; a duplicate is an error.
-fn take_names(place: &str, queues: impl IntoIterator<Item = String>, names: &mut Vec<String>) -> Result<(), Error> {
-    let before = names.len();
-    names.extend(queues);
-    let (taken, own) = names.split_at(before);
-    match own.iter().find(|name| taken.contains(name)) {
-        Some(name) => Err(Error::new(join(place, "name"), no_name_of_its_own(name))),
-        None => Ok(()),
+fn take_names(
+    place: &str,
+    queues: impl IntoIterator<Item = String>,
+    names: &mut BTreeSet<String>,
+) -> Result<(), Error> {
+    let queues: Vec<String> = queues.into_iter().collect();
+    if let Some(taken) = queues.iter().find(|&name| names.contains(name)) {
+        return Err(Error::new(join(place, "name"), no_name_of_its_own(taken)));
     }
+    names.extend(queues);
+    Ok(())
 }
 
 fn no_name_of_its_own(name: &str) -> String {
@@ -121,19 +125,36 @@ pub(super) fn write_hop(
     out
 }
 
+/// Names of the hops, in their order and by name.
+pub(super) struct HopNames<'a> {
+    pub in_order: Vec<&'a str>,
+    numbers: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> HopNames<'a> {
+    pub fn new(in_order: Vec<&'a str>) -> Self {
+        let numbers = in_order.iter().enumerate().map(|(number, &name)| (name, number)).collect();
+        Self { in_order, numbers }
+    }
+
+    /// Number of the hop called `name`.
+    pub fn find(&self, name: &str) -> Result<usize, String> {
+        let unknown = || unknown("link", name, self.in_order.iter().copied());
+        self.numbers.get(name).copied().ok_or_else(unknown)
+    }
+}
+
 /// Numbers of the first and the last hop of a route along a row; the first hop if there is no route.
-pub(super) fn ends(route: Option<&Vec<String>>, names: &[&str]) -> Result<(usize, usize), String> {
+pub(super) fn ends(route: Option<&Vec<String>>, names: &HopNames<'_>) -> Result<(usize, usize), String> {
     let Some(route) = route else { return Ok((0, 0)) };
-    let find = |name: &String| {
-        names.iter().position(|n| n == name).ok_or_else(|| unknown("link", name, names.iter().copied()))
-    };
-    let numbers = route.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    let numbers = route.iter().map(|name| names.find(name)).collect::<Result<Vec<_>, _>>()?;
     let (&[first, ..], &[.., last]) = (&numbers[..], &numbers[..]) else {
         return Err(format!(r#"the list is empty; write e.g. [{FIRST:?}]"#));
     };
     match numbers.windows(2).zip(&route[..]).zip(&route[1..]).find(|((pair, _), _)| pair[1] != pair[0] + 1) {
         Some(((_, from), to)) => {
-            Err(format!("no path leads from {from} to {to}; the links in their order are {}", names.join(", ")))
+            let order = listed(names.in_order.iter().copied());
+            Err(format!("no path leads from {from} to {to}; the links in their order are {order}"))
         }
         None => Ok((first, last)),
     }
@@ -176,5 +197,5 @@ pub(super) const KEYS: &[Key] = &[
 /// Name of the first hop of a row.
 pub(super) const FIRST: &str = "link";
 
-/// Maximum number of named links.
-const MAX_HOPS: usize = 100;
+/// Maximum number of named links: paths number both directions of each in two bytes, with the first link of a row.
+const MAX_HOPS: usize = 32_767;

@@ -283,7 +283,7 @@ impl Scenario {
         changes::attach(&folded.later, (&mut link, &mut reverse), &mut links, graph.is_some(), own)?;
         let form = graph.as_ref().map_or(TopologyForm::Row, TopologyForm::Graph);
         let hops = all_hops(graph.as_ref(), (&link, &reverse), &links).collect();
-        let flows = read_flows(values.get("flows"), &Topology { hops, form }, files)?;
+        let flows = read_flows(values.get("flows"), &Topology::new(hops, form), files)?;
         let probes = read_probes(values.get("probes"))?;
         let scenario = Self { name, duration, warmup, seed, wlan, link, reverse, links, graph, flows, probes };
         if scenario.probes.accesses.is_some() && scenario.cells().next().is_none() {

@@ -1,8 +1,9 @@
 //! Paths of flows as lists of link numbers: link 2i is the forward direction of hop i, link 2i + 1 its reverse
 //! direction.
 
+use super::hop::{self, HopNames};
 use super::keys::Table;
-use super::{Error, Graph, LinkSpec, hop};
+use super::{Error, Graph, LinkSpec};
 use sojourn_aqm::Duration;
 use std::sync::Arc;
 
@@ -29,6 +30,9 @@ pub(super) struct Topology<'a> {
     /// Per hop: name, forward direction, reverse direction.
     pub hops: Vec<(&'a str, &'a LinkSpec, &'a LinkSpec)>,
     pub form: TopologyForm<'a>,
+    names: HopNames<'a>,
+    /// Initial delays of the links, by number.
+    delays: Vec<Duration>,
 }
 
 /// Arrangement of the hops.
@@ -44,7 +48,13 @@ pub(super) struct PathRequest {
     pub return_route: Option<Vec<String>>,
 }
 
-impl Topology<'_> {
+impl<'a> Topology<'a> {
+    pub fn new(hops: Vec<(&'a str, &'a LinkSpec, &'a LinkSpec)>, form: TopologyForm<'a>) -> Self {
+        let names = HopNames::new(hops.iter().map(|&(name, ..)| name).collect());
+        let delays = Graph::delays(&hops);
+        Self { hops, form, names, delays }
+    }
+
     /// Paths of the group at `table`.
     pub fn paths(&self, table: &Table, wanted: &PathRequest) -> Result<Paths, Error> {
         if let TopologyForm::Graph(graph) = self.form {
@@ -53,8 +63,7 @@ impl Topology<'_> {
         if let Some(key) = ["from", "to", "return_route"].into_iter().find(|&key| table.values.contains_key(key)) {
             return Err(table.error(key, "needs [[nodes]]; leave it out"));
         }
-        let names = self.names();
-        let ends = hop::ends(wanted.route.as_ref(), &names).map_err(|text| table.error("route", text))?;
+        let ends = hop::ends(wanted.route.as_ref(), &self.names).map_err(|text| table.error("route", text))?;
         Ok(Paths::along_row(ends, wanted.direction))
     }
 
@@ -69,10 +78,9 @@ impl Topology<'_> {
             let text = format!("{:?} is also where the flows begin; write another node", graph.nodes[to].name);
             return Err(table.error("to", text));
         }
-        let (names, delays) = (self.names(), Graph::delays(&self.hops));
         let find = |key, route: &Option<Vec<String>>, from: usize, to: usize| match route {
-            Some(route) => graph.named(route, &names, (from, to)).map_err(|text| table.error(key, text)),
-            None => graph.shortest(&delays, from, to).ok_or_else(|| {
+            Some(route) => graph.named(route, &self.names, (from, to)).map_err(|text| table.error(key, text)),
+            None => graph.shortest(&self.delays, from, to).ok_or_else(|| {
                 let name = |node: usize| &graph.nodes[node].name;
                 let text = format!("no links lead from {:?} to {:?}; connect them in [[links]]", name(from), name(to));
                 table.error("to", text)
@@ -91,16 +99,15 @@ impl Topology<'_> {
         (route, direction): (&[String], Direction),
     ) -> Result<Paths, Error> {
         let wrong = |text: String| table.error(key, text);
-        let names = self.names();
         let TopologyForm::Graph(graph) = self.form else {
             let route = route.to_vec();
-            let ends = hop::ends(Some(&route), &names).map_err(wrong)?;
+            let ends = hop::ends(Some(&route), &self.names).map_err(wrong)?;
             return Ok(Paths::along_row(ends, direction));
         };
         let (from, to) = (graph.node(table, "from")?, graph.node(table, "to")?);
         let back: Vec<String> = route.iter().rev().cloned().collect();
-        let data = graph.named(route, &names, (from, to)).map_err(wrong)?;
-        let acks = graph.named(&back, &names, (to, from)).map_err(wrong)?;
+        let data = graph.named(route, &self.names, (from, to)).map_err(wrong)?;
+        let acks = graph.named(&back, &self.names, (to, from)).map_err(wrong)?;
         Ok(Paths { data: data.into(), acks: acks.into() })
     }
 
@@ -111,17 +118,12 @@ impl Topology<'_> {
 
     /// Sum of the propagation delays of `links`.
     pub fn delay_of(&self, links: &[u16]) -> Duration {
-        let delays = Graph::delays(&self.hops);
-        links.iter().fold(Duration::ZERO, |sum, &link| sum + delays[usize::from(link)])
+        links.iter().fold(Duration::ZERO, |sum, &link| sum + self.delays[usize::from(link)])
     }
 
     /// Whether there is only one hop outside of a graph, with the delays `link.delay` and `reverse.delay`.
     pub fn is_dumbbell(&self) -> bool {
         self.hops.len() == 1 && !matches!(self.form, TopologyForm::Graph(_))
-    }
-
-    fn names(&self) -> Vec<&str> {
-        self.hops.iter().map(|&(name, ..)| name).collect()
     }
 }
 

@@ -191,10 +191,6 @@ fn what_is_no_access_point_with_its_stations_is_refused_with_a_remedy() {
             "links[1].wlan.stations[1].cwmin: 6 is not a power of two minus one; write e.g. 7",
         ),
         (
-            &[("links.1.wlan.stations.0.count", "249")],
-            "links: 258 queues in all, those of stations included; at most 256",
-        ),
-        (
             &[("wlan.slot", "long")],
             "wlan: is not allowed beside [[nodes]]; write it as [links.wlan] at a link from an access point to \
              stations",

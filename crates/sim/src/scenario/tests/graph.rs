@@ -183,3 +183,53 @@ fn a_row_knows_no_ends_of_flows() {
         assert_eq!(error.to_string(), format!("flows[0].{key}: needs [[nodes]]; leave it out"));
     }
 }
+
+/// A ring of `count` links, with a flow from node `from` to node `to`.
+fn ring(count: usize, (from, to): (usize, usize)) -> String {
+    let mut text = String::from("duration = \"1 s\"\n");
+    for i in 0..count {
+        text += &format!("[[nodes]]\nname = \"n{i}\"\n");
+    }
+    for i in 0..count {
+        let next = (i + 1) % count;
+        text += &format!(
+            "[[links]]\nname = \"l{i}\"\nfrom = \"n{i}\"\nto = \"n{next}\"\nrate = \"1 Mbit/s\"\ndelay = \"1 us\"\n"
+        );
+    }
+    text + &format!("[[flows]]\nkind = \"tcp\"\nfrom = \"n{from}\"\nto = \"n{to}\"\n")
+}
+
+#[test]
+fn a_thousand_links_have_numbers_of_their_own() {
+    let scenario = parse(&ring(1_000, (900, 250))).unwrap();
+    let expected: Vec<u16> = (900..1_000).chain(0..250).map(|hop| 2 * hop).collect();
+    assert_eq!(scenario.flows[0].paths.data.to_vec(), expected);
+    let names = scenario.queue_names();
+    assert_eq!((names.len(), names[1_999].as_str()), (2_000, "l999 reverse"));
+    let output = crate::Simulation::new(&scenario, 1).finish();
+    let table = output.tables.iter().find(|table| table.name == "sojourn_histogram").unwrap();
+    let Some((_, crate::table::Column::U16(links))) = table.columns.iter().find(|(name, _)| name == "link") else {
+        panic!("the number of a queue takes two bytes")
+    };
+    // The acknowledgments cross the reverse direction of the last link of the ring.
+    assert_eq!(links.last(), Some(&1_999));
+}
+
+#[test]
+fn a_graph_of_too_many_links_is_refused_before_it_is_read() {
+    let links = vec![Value::Null; 32_768];
+    let document = serde_json::json!({ "duration": "1 s", "nodes": [], "links": links });
+    let error = parse(&document.to_string()).unwrap_err().to_string();
+    assert_eq!(error, "links: 32768 links; at most 32767, write fewer");
+}
+
+#[test]
+fn long_lists_of_names_are_cut() {
+    let error = parse(
+        &ring(150, (0, 1))
+            .replace("to = \"n1\"\n[[f", "[[f")
+            .replace("from = \"n0\"\nto = \"n1\"\n", "from = \"elsewhere\"\nto = \"n1\"\n"),
+    );
+    let error = error.unwrap_err().to_string();
+    assert!(error.ends_with("n98, n99, … (150 in all)"), "{error}");
+}
