@@ -8,7 +8,7 @@ import re
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -59,10 +59,11 @@ def print_text_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> 
     emit(Table(columns, [[Cell(text) for text in row] for row in rows]))
 
 
-def emit(table: Table, idle: Sequence[str] = (), lacking: Sequence[Column] = ()) -> None:
+def emit(table: Table, idle: Sequence[str] = (), lacking: Sequence[Column] = (), *, most: int | None = None) -> None:
     """Print a table as requested on the command line; `idle` columns are omitted if all their numbers are zero.
 
-    `lacking` are the columns of another table of the command: nothing is printed if all requested ones are there.
+    `lacking` are the columns of another table of the command: nothing is printed if all requested ones are there. A
+    table for reading has at most `most` rows.
     """
     wanted = _chosen()
     own = {word for column in table.columns for word in column.words}
@@ -73,7 +74,13 @@ def emit(table: Table, idle: Sequence[str] = (), lacking: Sequence[Column] = ())
     # A file of comma-separated values is for programs, which select the columns themselves.
     columns = columns or ([ALL] if one_table() else [])
     order = "" if wanted.sort.removeprefix("-") in words else wanted.sort
-    text = render(table.sorted(order).chosen(columns, idle), wanted.form, _width())
+    table = table.sorted(order).chosen(columns, idle)
+    more = 0 if most is None or one_table() else max(0, len(table.rows) - most)
+    if more:
+        table = replace(table, rows=table.rows[:most])
+    text = render(table, wanted.form, _width())
+    if more:
+        text += f"\n… {more:,} more rows; --json has them all"
     echo(text if one_table() else f"{text}\n")
 
 
@@ -88,8 +95,13 @@ def check_summary(names: Sequence[str], *, of_test: bool = False) -> None:
     table.sorted(wanted.sort).chosen(wanted.columns)
 
 
-def summary_table(table: Sequence[Mapping[str, Any]], names: Sequence[str], *, title: str = "") -> None:
-    """Print the rows of `table`, named by their values of `names`: every metric ± its confidence interval."""
+def summary_table(
+    table: Sequence[Mapping[str, Any]], names: Sequence[str], *, title: str = "", most: int | None = None
+) -> None:
+    """Print the rows of `table`, named by their values of `names`: every metric ± its confidence interval.
+
+    For reading, the first `most` rows.
+    """
     from sojourn.model.analysis.metrics import columns_of, metrics_in
 
     columns = columns_of(table)
@@ -106,6 +118,7 @@ def summary_table(table: Sequence[Mapping[str, Any]], names: Sequence[str], *, t
     emit(
         Table([*_keys(names), *map(_of_metric, metrics), *of_runs], rows, title),
         idle=[metric.column for metric in metrics if metric.idle],
+        most=most,
     )
 
 
@@ -128,7 +141,7 @@ def traffic_table(result: Result) -> None:
         [_named(row["flows"]), *(_number(metric, row[metric.column], None) for metric in metrics)]
         for row in traffic(result.scenario.document["flows"], result.totals["groups"])
     ]
-    emit(Table([*_keys(["flows"]), *map(_of_metric, metrics)], rows))
+    emit(Table([*_keys(["flows"]), *map(_of_metric, metrics)], rows), most=LONG)
 
 
 def _warmup(row: Mapping[str, Any]) -> Cell:
@@ -230,6 +243,8 @@ def _chosen() -> TableArgs:
 
 
 WANTED = f"{__name__}.tables"
+LONG = 100
+"""Rows of the tables of links and of flows that are printed for reading."""
 OF_RUNS = (
     Column("warmup_s", "warm-up", "s", shown=False),
     Column("state", ""),

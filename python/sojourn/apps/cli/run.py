@@ -125,7 +125,7 @@ def _print(result: Result, title: str, given: Scenario) -> None:
     from sojourn.model.analysis.fairness import fairness
     from sojourn.model.analysis.warmup import warmup_sentence
 
-    output.summary_table(_with_queues(result), ["link"], title=title)
+    output.summary_table(_with_queues(result), ["link"], title=title, most=output.LONG)
     output.traffic_table(result)
     # Avoids -0.0 without flows.
     goodput, delivered = (result.totals[key] + 0.0 for key in ("goodput_bps", "delivered_bps"))
