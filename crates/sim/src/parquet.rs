@@ -84,6 +84,9 @@ pub fn read(file: &Path) -> Result<Option<Vec<(String, Column)>>, ParquetError> 
             (Physical::INT32, Some(LogicalType::Integer(of))) if of.bit_width == 8 => {
                 Column::U8(values::<Int32Type>(&reader, index)?.into_iter().map(|number| number as u8).collect())
             }
+            (Physical::INT32, Some(LogicalType::Integer(of))) if of.bit_width == 16 => {
+                Column::U16(values::<Int32Type>(&reader, index)?.into_iter().map(|number| number as u16).collect())
+            }
             (Physical::INT32, _) => {
                 Column::U32(values::<Int32Type>(&reader, index)?.into_iter().map(|number| number as u32).collect())
             }
@@ -319,6 +322,7 @@ mod tests {
             ("b", Column::U32((0..rows).map(|row| u32::MAX - row as u32 / 7).collect())),
             ("c", Column::U64(draws(rows))),
             ("d", Column::F64(draws(rows).into_iter().map(|draw| -1.0 / draw as f64).collect())),
+            ("e", Column::U16((0..rows).map(|row| row as u16).collect())),
         ];
         let given = table(columns);
         let folder = written(vec![given.clone()]);
