@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -78,11 +79,41 @@ def process(tmp_path: Path) -> Process:
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the figures of commands empty, for tests of what they print: drawing takes most of a short command."""
+
+    from sojourn.figures import canvas
+
+    def draw(*_arguments: object, **_options: object) -> tuple[SimpleNamespace, list[str]]:
+        return SimpleNamespace(figure=None), []
+
+    def save(figure: Any, path: Path, *format_: str | None) -> Path:
+        if figure:
+            return written(figure, path, *format_)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        return path
+
+    written = canvas.save
+    monkeypatch.setattr("sojourn.figures.api.draw", draw)
+    monkeypatch.setattr("sojourn.figures.canvas.save", save)
+
+
+@pytest.fixture
 def scenario_file(tmp_path: Path) -> Path:
     """A short scenario."""
     path = tmp_path / "short.toml"
     path.write_text(SHORT)
     return path
+
+
+@pytest.fixture(scope="session")
+def validator() -> Any:
+    """Validator of scenarios by the schema, which is checked once: that takes most of a validation."""
+    jsonschema = pytest.importorskip("jsonschema")
+    schema = json.loads(sj._core.scenario_schema())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
 
 
 def printed_json(result: Result) -> Any:

@@ -16,6 +16,8 @@ from sojourn.model.analysis.metrics import METRICS
 from sojourn.model.analysis.pairs import paired, same_aqm
 from sojourn.model.analysis.stats import PairedDifference, paired_difference
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 # Darwin's crossed and self-fertilised maize, eighths of an inch (R. A. Fisher, The Design of Experiments, chapter III).
 MAIZE = [49, -67, 8, 16, 6, 23, 28, 41, 14, 29, 56, 24, 75, 60, -48]
 

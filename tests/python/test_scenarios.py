@@ -29,16 +29,6 @@ def _is_study(path: Path) -> bool:
     return "sweep" in read_document(path)
 
 
-@pytest.fixture(scope="module")
-def validator() -> Any:
-    import json
-
-    jsonschema = pytest.importorskip("jsonschema")
-    schema = json.loads(sj._core.scenario_schema())
-    jsonschema.Draft202012Validator.check_schema(schema)
-    return jsonschema.Draft202012Validator(schema)
-
-
 def test_there_are_scenarios_and_studies() -> None:
     assert sum(not _is_study(path) for path in FILES) >= 5
     assert sum(_is_study(path) for path in FILES) >= 2

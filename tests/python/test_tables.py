@@ -17,6 +17,8 @@ from sojourn.apps.cli.tables import WIDTH, Cell, Column, Table, as_csv, as_latex
 from sojourn.base.errors import InputError
 from sojourn.model.analysis.metrics import METRICS, Metric
 
+pytestmark = pytest.mark.usefixtures("undrawn")
+
 COMPARE = [
     "compare",
     "--aqm",

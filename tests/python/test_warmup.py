@@ -98,6 +98,7 @@ def test_the_emulator_counts_from_the_warm_up_that_was_found(monkeypatch: pytest
     assert later["delivered_bps"].to_list() == pytest.approx([720_000.0] * later.height, rel=1e-3)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_unsettled_runs_exclude_half_and_report_it(cli: Cli) -> None:
     text = cli("compare", *UNSETTLED).output
     assert re.search(r"^droptail .* not settled$", text, re.MULTILINE)
@@ -114,6 +115,7 @@ def test_unsettled_runs_exclude_half_and_report_it(cli: Cli) -> None:
     assert [(row["warmup_max_s"], row["not_settled"]) for row in found["table"]] == [(15.0, 1)]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_only_an_explicit_warm_up_is_refused(cli: Cli, tmp_path: Path) -> None:
     requests = cli("compare", *UNSETTLED, "--warmup", "auto")
     assert requests.exit_code == 2
@@ -228,6 +230,7 @@ def test_keys_set_by_manager_or_seed_make_no_separate_cell(tmp_path: Path) -> No
     assert result.runs["warmup_s"][0] >= max(run.warmup_s for run in result.results)
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_given_warm_up_is_kept(cli: Cli) -> None:
     found = printed_json(cli("compare", "--aqm", "codel,pie", "--duration", "4s", "--warmup", "1500ms", "--json"))
     assert found["setup"]["warmup"] == "1.5 s" and found["notes"] == []
