@@ -17,6 +17,8 @@ SEED ?= 1
 INPUTS ?= 100000
 KILLS ?= 100
 BENCH ?=
+CRATE ?=
+PROFILE ?= release
 OLD ?=
 
 VENV := .venv
@@ -41,6 +43,11 @@ demo: $(VENV)/.built ## set everything up, run the main job and draw its figure 
 .PHONY: test
 test: test-rust test-python ## run every test: cargo test with doc tests, pytest
 
+.PHONY: test-quick
+test-quick: $(if $(CRATE),$(VENV)/.made,$(VENV)/.testable) ## while you work: unit tests of the crates and the quickest Python tests (CRATE=sim: those of that crate)
+	$(CARGO) test $(if $(CRATE),--package sojourn-$(CRATE),--workspace) --lib --locked --no-fail-fast --quiet
+	$(if $(CRATE),,@$(BIN)/python -m pytest @tests/quick.txt -n auto --maxprocesses 4 --dist worksteal -q)
+
 .PHONY: check
 check: lint test results skipped ## all that a change has to pass: lint, then the tests; ends with what was skipped
 
@@ -52,8 +59,8 @@ commits: $(VENV)/.installed ## subjects of commits: area: verb object, at most 7
 	@$(BIN)/python tests/structure/commits.py
 
 .PHONY: bench
-bench: ## speed and memory of the simulator, cost of each queue discipline (BENCH="a c", "queues" or "codel pie" for some)
-	$(CARGO) run --release --locked --package sojourn-bench -- $(BENCH)
+bench: ## speed and memory of the simulator, cost of each queue discipline (BENCH="a c", "queues" or "codel pie" for some; PROFILE=bench-loop builds faster and runs slower)
+	$(CARGO) run --profile $(PROFILE) --locked --package sojourn-bench -- $(BENCH)
 
 .PHONY: bench-check
 bench-check: ## fail if the engine takes over 2 % more instructions than recorded (BENCH="a c" for some cases)
@@ -77,7 +84,7 @@ bench-start: $(VENV)/.built ## CPU time of `run`, `compare` and `import sojourn`
 
 .PHONY: soak
 soak: $(VENV)/.made ## long runs of the property tests (CASES=20000 per property, SCENARIOS=10000 at random, OPERATIONS=100000000 at random, PATTERNS=1000 where a kernel is built) and the attack
-	SOJOURN_FUZZ_OPERATIONS=$(OPERATIONS) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
+	SOJOURN_FUZZ_OPERATIONS=$(OPERATIONS) $(CARGO) test --package sojourn-aqm --locked --test all fuzz:: -- --nocapture
 	PROPTEST_CASES=$(CASES) SOJOURN_SCENARIOS=$(SCENARIOS) $(CARGO) test --workspace --locked
 	@$(MAKE) --no-print-directory soak-kernel attack
 
@@ -106,7 +113,7 @@ costs: $(VENV)/.built ## what shells carry and cost; OLD=PYTHON for another buil
 .PHONY: fuzz
 fuzz: ## random operations on every queue discipline (TIME=60 seconds, SEED=1), random frames through the emulator and to every reader of packets (CASES)
 	PROPTEST_CASES=$(CASES) $(CARGO) test --package sojourn-emu --locked --lib path::case
-	SOJOURN_FUZZ_SECONDS=$(TIME) SOJOURN_FUZZ_SEED=$(SEED) $(CARGO) test --package sojourn-aqm --locked --test fuzz -- --nocapture
+	SOJOURN_FUZZ_SECONDS=$(TIME) SOJOURN_FUZZ_SEED=$(SEED) $(CARGO) test --package sojourn-aqm --locked --test all fuzz:: -- --nocapture
 
 .PHONY: museum
 museum: $(VENV)/.made ## plant every historic error of the bug museum and see the tests catch it
@@ -211,16 +218,19 @@ clean: ## remove the environment, all builds and the demo's output
 
 # The parts of `test` and `lint`.
 
+# These features need a second build of the engine, for few runs.
+FEW_RUNS := $(foreach crate,aqm tcp media sim,--config profile.dev.package.sojourn-$(crate).opt-level=1)
+
 .PHONY: test-rust
 test-rust: $(VENV)/.made | $(LOGS)
 	@echo "cargo test: a first build takes some minutes"
 	@{ $(CARGO) test --workspace --locked --no-fail-fast -- --show-output; \
-	  $(CARGO) test --package sojourn-net --all-features --locked --no-fail-fast --tests -- --show-output; } 2>&1 \
+	  $(CARGO) test --package sojourn-net --all-features $(FEW_RUNS) --locked --no-fail-fast --tests -- --show-output; } 2>&1 \
 	  | tee $(LOGS)/rust.log \
 	  | sed -u -E '/^successes:$$/,/^(failures:|test result:)/{/^(failures:|test result:)/!d}'
 
 .PHONY: test-python
-test-python: $(VENV)/.built | $(LOGS)
+test-python: $(VENV)/.testable | $(LOGS)
 	@$(BIN)/python -m pytest tests/python tests/docs -n auto --maxprocesses 4 --dist worksteal -rfEs 2>&1 | tee $(LOGS)/python.log
 
 .PHONY: format
@@ -291,6 +301,14 @@ $(VENV)/.page: $(CRATE_FILES) $(WEB_FILES) Cargo.lock
 	@echo "building the page of sojourn lab; a first build takes some minutes"
 	@if web/build.sh >$(VENV)/page.log 2>&1 && web/page.sh >>$(VENV)/page.log 2>&1; then touch $@; \
 	  else echo "skipped: the page of sojourn lab: $$(tail -n 1 $(VENV)/page.log | sed 's/^skipped: [^:]*: //')"; fi
+
+# The module for tests: the one for users if that is current, else one of the crates that the Rust tests have compiled.
+$(VENV)/.testable: $(VENV)/.installed pyproject.toml Cargo.toml Cargo.lock $(CRATE_FILES)
+	@if [ ! -e $(VENV)/.built ] || [ -n "$$(find $^ -newer $(VENV)/.built -print -quit)" ]; then \
+	  echo "building sojourn for its tests; make demo builds it for use"; rm -f $(VENV)/.built; \
+	  env -u CONDA_PREFIX PIP_QUIET=1 VIRTUAL_ENV="$(CURDIR)/$(VENV)" \
+	    $(BIN)/maturin develop --profile dev --features pyo3/extension-module,tests --locked; fi
+	@touch $@
 
 $(VENV)/.built: $(VENV)/.installed pyproject.toml Cargo.toml Cargo.lock $(CRATE_FILES)
 	@echo "building sojourn (release); a first build takes some minutes"

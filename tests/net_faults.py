@@ -40,7 +40,7 @@ FAULTS = (
         "let is_whole = self.gso && bytes.len() > segment",
         "let is_whole = bytes.len() > segment",
         "sojourn-net",
-        "offload_sends_one_packet_or_several",
+        "world::offload_sends_one_packet_or_several",
     ),
     Fault(
         "ECN is lost on the way to a program that is called",
@@ -48,7 +48,7 @@ FAULTS = (
         "Received { bytes, from, local, ecn, tag }",
         "Received { bytes, from, local, ecn: Ecn::NotEct, tag }",
         "sojourn-net",
-        "marks_reach_a_program_that_is_called",
+        "world::marks_reach_a_program_that_is_called",
     ),
     Fault(
         "ECN is lost on the way to an event",
@@ -56,7 +56,7 @@ FAULTS = (
         "EndEvent::Datagram { from, local, ecn, tag }, Some((place, size))",
         "EndEvent::Datagram { from, local, ecn: Ecn::NotEct, tag }, Some((place, size))",
         "sojourn-net",
-        "marks_reach_the_other_end",
+        "world::marks_reach_the_other_end",
     ),
     Fault(
         "damage stays behind a datagram without a host",
@@ -64,7 +64,7 @@ FAULTS = (
         "let is_damaged = std::mem::take(&mut parts.hosts.damage);",
         "let is_damaged = parts.hosts.damage;",
         "sojourn-net",
-        "damage_of_a_datagram_without_a_host_stays_with_it",
+        "world::damage_of_a_datagram_without_a_host_stays_with_it",
     ),
     Fault(
         "sizes have no IP header",
@@ -72,7 +72,7 @@ FAULTS = (
         "(ip_bytes(source.ip()) + UDP_BYTES) as u32",
         "UDP_BYTES as u32",
         "sojourn-net",
-        "a_datagram_has_its_headers_and_its_bytes",
+        "world::a_datagram_has_its_headers_and_its_bytes",
     ),
     Fault(
         "wake-ups come a nanosecond late",
@@ -80,7 +80,7 @@ FAULTS = (
         ".min(end.wake)",
         ".min(if end.wake == Instant::NEVER { end.wake } else { end.wake + Duration::from_nanos(1) })",
         "sojourn-net",
-        "a_constant_rate_from_outside_has_the_fingerprint_of_cbr",
+        "world::a_constant_rate_from_outside_has_the_fingerprint_of_cbr",
     ),
     Fault(
         "duplicates are not delivered",
@@ -88,7 +88,7 @@ FAULTS = (
         "counts.duplicates += 1;",
         "counts.duplicates += 1;\n            return;",
         "sojourn-net",
-        "payloads_are_those_of_the_packets_in_flight",
+        "world::payloads_are_those_of_the_packets_in_flight",
     ),
     Fault(
         "a rebinding keeps the 5-tuple",
@@ -96,7 +96,7 @@ FAULTS = (
         "pair.nat = Some((address, (shift + PORT_STEP) % PORTS));",
         "let _ = (address, shift);",
         "sojourn-net",
-        "a_rebound_source_is_another_flow_and_the_old_address_is_dead",
+        "world::a_rebound_source_is_another_flow_and_the_old_address_is_dead",
     ),
     Fault(
         "a packet has the bytes of another",
@@ -104,7 +104,7 @@ FAULTS = (
         "entry.bytes.extend_from_slice(bytes);",
         "entry.bytes.resize(bytes.len(), 0);",
         "sojourn-net",
-        "payloads_are_those_of_the_packets_in_flight",
+        "world::payloads_are_those_of_the_packets_in_flight",
     ),
     Fault(
         "the far side runs ahead",
@@ -112,7 +112,7 @@ FAULTS = (
         "if self.hosts.is_some()\n            || self.ns2_order",
         "if self.ns2_order",
         "sojourn-sim",
-        "programs_act_in_order_of_time",
+        "endpoint::programs_act_in_order_of_time",
     ),
     Fault(
         "a payload outlives its packets",
@@ -120,7 +120,7 @@ FAULTS = (
         "host.payloads().release(index);",
         "let _ = index;",
         "sojourn-net",
-        "payloads_are_those_of_the_packets_in_flight",
+        "world::payloads_are_those_of_the_packets_in_flight",
     ),
     Fault(
         "a dropped packet keeps its payload",
@@ -128,7 +128,7 @@ FAULTS = (
         "            self.release_payload(handle);\n        }\n        self.free_record(handle);",
         "        }\n        self.free_record(handle);",
         "sojourn-net",
-        "payloads_are_those_of_the_packets_in_flight",
+        "world::payloads_are_those_of_the_packets_in_flight",
     ),
     Fault(
         "all 5-tuples are one flow",
@@ -136,7 +136,7 @@ FAULTS = (
         "let is_first = !std::mem::replace(&mut self.pair_mut(slot).is_flow_used, true);",
         "let is_first = true;",
         "sojourn-net",
-        "a_five_tuple_is_a_flow_of_the_queue",
+        "world::a_five_tuple_is_a_flow_of_the_queue",
     ),
     Fault(
         "every group has hosts of its own",
@@ -144,7 +144,7 @@ FAULTS = (
         "numbers.entry(address).or_insert((2 * group + end) as u32);",
         "numbers.insert(address, (2 * group + end) as u32);",
         "sojourn-net",
-        "one_address_is_one_host",
+        "world::one_address_is_one_host",
     ),
     Fault(
         "a moved deadline waits for the old one",
@@ -152,7 +152,7 @@ FAULTS = (
         "true => self.flows.move_end(end, &mut self.network),",
         "true => self.flows.arm_end(end, &mut self.network),",
         "sojourn-net",
-        "every_drive_has_the_fingerprint_of_quinn_inside",
+        "quinn::every_drive_has_the_fingerprint_of_quinn_inside",
     ),
 )
 
@@ -165,7 +165,7 @@ STACK_FAULTS = (
         "Ok(false) => {}",
         "Ok(_) if newly_acked > 0 => {}\n            Ok(false) => {}",
         "sojourn-net",
-        "marks_lower_the_rate",
+        "stack_budgets::marks_lower_the_rate",
     ),
     Fault(
         "the stack does not pace",
@@ -173,7 +173,7 @@ STACK_FAULTS = (
         "if window > u64::from(u32::MAX) {",
         "if window > 0 {",
         "sojourn-net",
-        "bursts_fit_a_short_queue",
+        "stack_budgets::bursts_fit_a_short_queue",
     ),
     Fault(
         "the stack's window never falls",
@@ -181,7 +181,7 @@ STACK_FAULTS = (
         "self.window = self.ssthresh;",
         "",
         "sojourn-net",
-        "losses_lower_the_window",
+        "stack_budgets::losses_lower_the_window",
     ),
     Fault(
         "the stack's probes come ten times as late",
@@ -189,7 +189,7 @@ STACK_FAULTS = (
         "self.path.rtt.pto_base() * backoff;",
         "self.path.rtt.pto_base() * (10 * backoff);",
         "sojourn-net",
-        "a_lost_message_arrives_after_a_probe",
+        "stack_budgets::a_lost_message_arrives_after_a_probe",
     ),
     Fault(
         "the stack's MTU search trusts a lost probe",
@@ -197,7 +197,7 @@ STACK_FAULTS = (
         "self.path.mtud.on_probe_lost();",
         "if !self.path.mtud.on_acked(SpaceId::Data, packet, info.size) { self.path.mtud.on_probe_lost(); }",
         "sojourn-net",
-        "the_search_for_the_mtu_rejects_a_black_hole",
+        "stack_budgets::the_search_for_the_mtu_rejects_a_black_hole",
     ),
     Fault(
         "the stack never suspects a black hole",
@@ -205,7 +205,7 @@ STACK_FAULTS = (
         "const BLACK_HOLE_THRESHOLD: usize = 3;",
         "const BLACK_HOLE_THRESHOLD: usize = 1_000_000;",
         "sojourn-net",
-        "a_black_hole_is_found",
+        "stack_budgets::a_black_hole_is_found",
     ),
     Fault(
         "the stack's migration keeps the old window",
@@ -213,7 +213,7 @@ STACK_FAULTS = (
         "let mut new_path = if remote.is_ipv4() && remote.ip() == self.path.remote.ip() {",
         "let mut new_path = if remote.is_ipv4() {",
         "sojourn-net",
-        "another_address_has_a_window_of_its_own",
+        "stack_budgets::another_address_has_a_window_of_its_own",
     ),
     Fault(
         "the stack delays acknowledgments by two seconds",
@@ -221,7 +221,7 @@ STACK_FAULTS = (
         ".set(Timer::MaxAckDelay, now + self.ack_frequency.max_ack_delay);",
         ".set(Timer::MaxAckDelay, now + Duration::from_secs(2));",
         "sojourn-net",
-        "a_message_is_acknowledged_in_time",
+        "stack_budgets::a_message_is_acknowledged_in_time",
     ),
     Fault(
         "the stack reads the real clock",
@@ -229,7 +229,7 @@ STACK_FAULTS = (
         "time_sent: now,",
         "time_sent: Instant::now(),",
         "sojourn-net",
-        "two_runs_make_equal_decisions",
+        "stack_budgets::two_runs_make_equal_decisions",
     ),
 )
 

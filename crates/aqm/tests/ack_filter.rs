@@ -34,6 +34,9 @@ fn ack(ack: u32) -> TcpView {
     TcpView { ack, flags: TcpView::ACK, timestamps: Some((ack / 1000, 7)), ..TcpView::default() }
 }
 
+/// No packet is dropped.
+const NONE: [usize; 0] = [];
+
 /// Indices of the packets dropped when these arrive; all belong to one flow unless noted.
 fn dropped_of(aggressive: bool, packets: &[(u32, Option<TcpView>)]) -> Vec<usize> {
     let (mut filter, mut host) = (cake(aggressive), Host::default());
@@ -53,7 +56,7 @@ fn dropped(aggressive: bool, packets: &[TcpView]) -> Vec<usize> {
 #[test]
 fn of_three_acknowledgments_the_oldest_goes_and_of_two_only_in_aggressive_mode() {
     assert_eq!(dropped(false, &[ack(1000), ack(2000), ack(3000)]), [0]);
-    assert_eq!(dropped(false, &[ack(1000), ack(2000)]), []);
+    assert_eq!(dropped(false, &[ack(1000), ack(2000)]), NONE);
     assert_eq!(dropped(true, &[ack(1000), ack(2000)]), [0]);
     let wrapping = [ack(u32::MAX - 900), ack(99), ack(1099)].map(|view| TcpView { timestamps: None, ..view });
     assert_eq!(dropped(false, &wrapping), [0], "numbers wrap");
@@ -62,7 +65,7 @@ fn of_three_acknowledgments_the_oldest_goes_and_of_two_only_in_aggressive_mode()
 #[test]
 fn what_is_told_by_marks_flags_payload_or_options_stays() {
     let marked = |view: TcpView| TcpView { flags: view.flags | TcpView::ECE, ..view };
-    assert_eq!(dropped(false, &[ack(1000), marked(ack(2000)), marked(ack(3000))]), []);
+    assert_eq!(dropped(false, &[ack(1000), marked(ack(2000)), marked(ack(3000))]), NONE);
     assert_eq!(dropped(false, &[ack(1000), marked(ack(2000)), marked(ack(3000)), marked(ack(4000))]), [1]);
     for keeps in [
         TcpView { flags: TcpView::ACK | TcpView::PSH, ..ack(1000) },
@@ -71,7 +74,7 @@ fn what_is_told_by_marks_flags_payload_or_options_stays() {
         TcpView { other_options: true, ..ack(1000) },
         TcpView { timestamps: Some((9, 7)), ..ack(1000) },
     ] {
-        assert_eq!(dropped(true, &[keeps, ack(2000)]), [], "{keeps:?}");
+        assert_eq!(dropped(true, &[keeps, ack(2000)]), NONE, "{keeps:?}");
     }
     let with_data = TcpView { payload: 700, ..ack(3000) };
     assert_eq!(dropped(false, &[ack(1000), ack(2000), with_data]), [0], "the new one may carry data");
@@ -81,10 +84,10 @@ fn what_is_told_by_marks_flags_payload_or_options_stays() {
 fn sack_blocks_stay_until_a_later_acknowledgment_has_them() {
     let duplicate = |blocks: &[(u32, u32)]| TcpView { sack: blocks.iter().copied().collect(), ..ack(1000) };
     assert_eq!(dropped(true, &[duplicate(&[(2000, 3000)]), duplicate(&[(2000, 4000)])]), [0]);
-    assert_eq!(dropped(true, &[duplicate(&[(2000, 3000)]), duplicate(&[(2000, 3000)])]), [], "it tells no more");
-    assert_eq!(dropped(true, &[duplicate(&[(2000, 3000)]), duplicate(&[(4000, 6000)])]), []);
-    assert_eq!(dropped(true, &[duplicate(&[(500, 900)]), ack(4000)]), [], "a D-SACK");
-    assert_eq!(dropped(true, &[duplicate(&[(2000, 3000)]), ack(4000)]), [], "Linux keeps it all the same");
+    assert_eq!(dropped(true, &[duplicate(&[(2000, 3000)]), duplicate(&[(2000, 3000)])]), NONE, "it tells no more");
+    assert_eq!(dropped(true, &[duplicate(&[(2000, 3000)]), duplicate(&[(4000, 6000)])]), NONE);
+    assert_eq!(dropped(true, &[duplicate(&[(500, 900)]), ack(4000)]), NONE, "a D-SACK");
+    assert_eq!(dropped(true, &[duplicate(&[(2000, 3000)]), ack(4000)]), NONE, "Linux keeps it all the same");
 }
 
 #[test]
@@ -95,7 +98,7 @@ fn other_flows_other_packets_and_other_halves_are_passed_over() {
         assert_eq!(dropped_of(false, &acks(other)), [0], "{other:?}");
     }
     let halves = [(1, Some(ack(1000))), (1, Some(TcpView { space: 1, ..ack(2000) }))];
-    assert_eq!(dropped_of(true, &halves), []);
+    assert_eq!(dropped_of(true, &halves), NONE);
     // A host without TCP headers: nothing is filtered.
     let (mut filter, mut silent) = (cake(true), |_: Meta, _: usize, _: DropReason| panic!("nothing is dropped"));
     for n in 0..3 {

@@ -1,10 +1,7 @@
 //! Linux 6.1's CAKE and COBALT, packet by packet: vectors of the real kernel, recorded with flows, hosts and memory set
 //! by the sender (`python -m sojourn.kernel.vectors`).
 
-#[path = "common/kernel.rs"]
-mod kernel;
-
-use kernel::{FateKind, Vector, differences, own_vectors, replay};
+use crate::kernel::{FateKind, Vector, differences, own_vectors, replay};
 
 /// Tins of every mode, with and without a shaper, on egress and ingress, by host and by flow, with and without
 /// overflow.

@@ -1,7 +1,6 @@
 //! Linux 6.1's CoDel, packet by packet: the recorded vectors of the real kernel against the profile `linux`.
 
-#[path = "common/kernel.rs"]
-mod kernel;
+use crate::kernel;
 
 #[test]
 fn linux_profile_agrees_with_the_kernel_on_every_packet() {

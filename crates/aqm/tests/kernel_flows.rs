@@ -1,9 +1,6 @@
 //! Linux 6.1's flow queueing, packet by packet: the recorded vectors of the real kernel.
 
-#[path = "common/kernel.rs"]
-mod kernel;
-
-use kernel::{FateKind, assert_agreement, differences, own_vectors, replay, vectors};
+use crate::kernel::{FateKind, assert_agreement, differences, own_vectors, replay, vectors};
 
 /// The kernel seeds its hash at run time; the few flows of these vectors do not collide in 1024 queues, so `perfect` is
 /// equivalent.

@@ -1,10 +1,7 @@
 //! Linux 6.1's fq, packet by packet: a vector of the real kernel with flows that are paced, become idle and are
 //! refilled (`python -m sojourn.kernel.vectors`).
 
-#[path = "common/kernel.rs"]
-mod kernel;
-
-use kernel::{FateKind, differences, own_vectors, replay};
+use crate::kernel::{FateKind, differences, own_vectors, replay};
 
 #[test]
 fn fq_agrees_with_the_kernel_on_every_packet() {

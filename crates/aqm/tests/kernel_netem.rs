@@ -1,9 +1,6 @@
 //! netem of Linux 6.1, packet by packet: vectors that use its random draws (`python -m sojourn.kernel.vectors`).
 
-#[path = "common/kernel.rs"]
-mod kernel;
-
-use kernel::{DropNotification, FateKind, KernelFate, Vector, differences, own_vectors, replay_notifying};
+use crate::kernel::{DropNotification, FateKind, KernelFate, Vector, differences, own_vectors, replay_notifying};
 use sojourn_aqm::{Limits, registry};
 
 /// Losses by four states and by two, with and without marks, duplicates, corruption, reordering with a gap,

@@ -1,10 +1,7 @@
 //! Disciplines of Linux 7.3 that 6.12 does not have, packet by packet: vectors of the real kernel's DualPI2, of CAKE's
 //! instances with a shared rate, and of changes in CAKE (`python -m sojourn.kernel.vectors --version 7.3`).
 
-#[path = "common/kernel.rs"]
-mod kernel;
-
-use kernel::{FateKind, KernelFate, Vector, differences, own_vectors, replay};
+use crate::kernel::{FateKind, KernelFate, Vector, differences, own_vectors, replay};
 
 /// Drops on arrival, at dequeue and at the limits; a step by time and by packets; gains given and derived from
 /// round-trip times; both ways to fill the L queue, overload with and without drops.

@@ -1,10 +1,7 @@
 //! Linux 6.1's PIE with the same random stream, packet by packet and drop by drop: recorded vectors of the real kernel
 //! against the profile `linux`; and its probability and delay, millisecond by millisecond.
 
-#[path = "common/kernel.rs"]
-mod kernel;
-
-use kernel::{Vector, assert_agreement, replay, vectors};
+use crate::kernel::{Vector, assert_agreement, folder, replay, vectors};
 use sojourn_aqm::{Backlog, DequeueResult, Duration, EnqueueResult, Instant, Meta, Qdisc, Sink, Stats};
 use std::cell::RefCell;
 use std::io::Read;
@@ -109,7 +106,7 @@ impl Qdisc<u32> for SampledQueue {
 
 /// The recorded statistics of a vector, one sample per line.
 fn statistics(name: &str) -> Vec<Sample> {
-    let file = std::fs::File::open(kernel::folder().join(format!("{name}.stats.gz"))).expect("the statistics");
+    let file = std::fs::File::open(folder().join(format!("{name}.stats.gz"))).expect("the statistics");
     let mut lines = String::new();
     flate2::read::GzDecoder::new(file).read_to_string(&mut lines).expect("gzipped text");
     let sample = |line: &str| {

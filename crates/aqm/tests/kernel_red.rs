@@ -1,7 +1,6 @@
 //! Linux 6.1's RED, with and without `adaptative`, and CHOKe, packet by packet.
 
-#[path = "common/kernel.rs"]
-mod kernel;
+use crate::kernel;
 
 #[test]
 fn red_agrees_with_the_kernel_on_every_packet() {

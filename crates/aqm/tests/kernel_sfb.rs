@@ -1,10 +1,7 @@
 //! Linux 6.1's SFB, packet by packet: a vector of the real kernel in which the slots are swapped (`python -m
 //! sojourn.kernel.vectors`).
 
-#[path = "common/kernel.rs"]
-mod kernel;
-
-use kernel::{FateKind, differences, own_vectors, replay};
+use crate::kernel::{FateKind, differences, own_vectors, replay};
 
 /// `sfb_enqueue` reads the slot before it swaps, so the packet that causes a swap counts in the old slot.
 #[test]

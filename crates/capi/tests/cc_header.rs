@@ -1,9 +1,7 @@
 //! `sojourn_cc.h` and Rust agree in sizes, offsets and constants.
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{assert_values_in_c, constants, header_text};
+use crate::common::{assert_values_in_c, constants, header_text};
 use sojourn_library::control::abi::{self, ControlLibrary, Host, NEEDS};
 use sojourn_tcp::CaState;
 use sojourn_tcp::cc::Window;

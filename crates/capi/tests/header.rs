@@ -1,9 +1,7 @@
 //! `sojourn_aqm.h` and Rust agree in sizes, offsets, constants, functions and types.
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{
+use crate::common::{
     HERE, assert_values_in_c, command, compile, constants, fields_in_structs, header_text, succeeds, without_comments,
 };
 use sojourn_library::abi::{self, Discipline, Host, Packet};

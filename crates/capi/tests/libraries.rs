@@ -2,9 +2,7 @@
 //! the built-in AQMs, BLUE in C the same as BLUE in Rust, and a fault names its library.
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{HERE, compile_library, libraries};
+use crate::common::{HERE, compile_library, libraries};
 use sojourn_aqm::conformance::case::Case;
 use sojourn_aqm::registry::{AnyConfig, NamedConfig};
 use sojourn_aqm::{DequeueResult, DropReason, Ecn, EnqueueResult, Host, Instant, Limits, Link, Meta, Rate, Rng};

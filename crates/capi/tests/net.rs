@@ -1,11 +1,10 @@
 //! `sojourn_net.h`: layout and constants, a program in C beside the same ones in Rust, and invalid calls.
 #![cfg(all(target_os = "linux", feature = "net"))]
 
-mod common;
 #[path = "../../net/tests/common/mod.rs"]
 mod drives;
 
-use common::{
+use crate::common::{
     HERE, assert_values_in_c, command, compile, constants, fields_in_structs, header_text, succeeds, valgrind,
     without_comments,
 };

@@ -2,9 +2,7 @@
 //! compared with the qdisc's own.
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{HERE, command, libraries, succeeds};
+use crate::common::{HERE, command, libraries, succeeds};
 use sojourn_aqm::registry::parse;
 use sojourn_aqm::{DequeueResult, DropReason, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,7 @@
 //! C programs linked with this build's library, also under valgrind if it is installed.
 #![cfg(target_os = "linux")]
 
-mod common;
-
-use common::{HERE, command, compile, succeeds, valgrind};
+use crate::common::{HERE, command, compile, succeeds, valgrind};
 use sojourn_aqm::registry::parse;
 use sojourn_aqm::{DequeueResult, Ecn, Host, Instant, Limits, Link, Meta, Qdisc, Rate, Rng};
 use std::path::{Path, PathBuf};

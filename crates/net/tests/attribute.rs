@@ -1,8 +1,6 @@
 //! The attribute for tests, seeds, and the files of a run.
 
-mod common;
-
-use common::{Paced, Silent, pulled};
+use crate::common::{Paced, Silent, pulled};
 use sojourn_net::{DecisionLog, Duration, Net, expect, seeds};
 use std::panic::catch_unwind;
 

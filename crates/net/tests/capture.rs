@@ -1,8 +1,6 @@
 //! Captures: every packet at the queues, with the bytes of programs.
 
-mod common;
-
-use common::{Paced, Silent};
+use crate::common::{Paced, Silent};
 use sojourn_net::{Datagram, Duration, Ecn, Error, Event, Instant, Net, Report};
 use sojourn_sim::capture;
 use std::collections::BTreeMap;

@@ -1,8 +1,6 @@
 //! Endpoints that send and receive whole IP packets: `layer = "ip"`.
 
-mod common;
-
-use common::{Owned, Paced, Silent};
+use crate::common::{Owned, Paced, Silent};
 use sojourn_aqm::TcpView;
 use sojourn_aqm::headers::{IpFields, IpHeader, TCP, fold, sum, write_udp};
 use sojourn_net::{Cx, Datagram, DecisionLog, Duration, Ecn, Endpoint, Event, Instant, Net, Received, Transmit};
@@ -101,11 +99,11 @@ fn a_mark_is_in_the_header_that_arrives() {
         let addresses = (net.address(source), net.address(sink));
         // DSCP 10, ECT(1).
         let program = OverIp { program: paced(), addresses: None, class: 0x29 };
-        let mut programs = common::Programs::from([
+        let mut programs = crate::common::Programs::from([
             (source, Box::new(program) as Box<dyn Endpoint>),
             (sink, Box::new(Silent) as Box<dyn Endpoint>),
         ]);
-        let peers = common::peers(&net);
+        let peers = crate::common::peers(&net);
         let mut seen = [0_u64; 4];
         loop {
             let event = Owned::of(net.next().expect("no fault"));
@@ -119,7 +117,7 @@ fn a_mark_is_in_the_header_that_arrives() {
                 }
                 _ => {}
             }
-            common::answer(&mut net, &mut programs, &peers, event);
+            crate::common::answer(&mut net, &mut programs, &peers, event);
         }
         let report = net.finish().expect("no fault");
         let endpoint = report.summary().groups[0].endpoint.as_ref().expect("an endpoint").source.clone();

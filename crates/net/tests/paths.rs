@@ -1,8 +1,6 @@
 //! Endpoints whose packets change to another path: `paths` and events `path`.
 
-mod common;
-
-use common::{Echo, Paced, Programs};
+use crate::common::{Echo, Paced, Programs};
 use sojourn_net::{Datagram, Duration, Endpoint, Event, Instant, Net, Report};
 
 /// A fast, short link and a slow, long one between a phone and a server, and more keys of the group.
@@ -147,7 +145,7 @@ fn every_drive_meets_the_same_paths() {
     let called = called.run().expect("no fault");
     let pulled = net(&text);
     let of_pull = programs(&pulled);
-    let pulled = common::pulled(pulled, of_pull).expect("no fault");
+    let pulled = crate::common::pulled(pulled, of_pull).expect("no fault");
     assert_eq!((pulled.fingerprint(), pulled.decisions()), (called.fingerprint(), called.decisions()));
     assert!(called.datagrams() > 3_000);
 }

@@ -2,11 +2,10 @@
 //! the feature `quinn`.
 #![cfg(feature = "quinn")]
 
-mod common;
 #[path = "../../sim/tests/common/worlds.rs"]
 mod worlds;
 
-use common::{Programs, followed, pulled};
+use crate::common::{Programs, followed, pulled};
 use sojourn_net::{Net, Report};
 use sojourn_sim::quinn_programs;
 use sojourn_sim::scenario::Scenario;

@@ -1,9 +1,7 @@
 //! The executor: order of wake-ups, timers, sockets, cancellation, errors, equal decisions. Only with the feature `async`.
 #![cfg(feature = "async")]
 
-mod common;
-
-use common::{Echo, Paced, Programs, pulled};
+use crate::common::{Echo, Paced, Programs, pulled};
 use sojourn_net::runtime::{Incoming, Runtime, block_on};
 use sojourn_net::{Datagram, Duration, Ecn, Instant, Net, Report};
 use std::future::Future;

@@ -1,8 +1,6 @@
 //! Datagrams of programs in a world: sizes, flows, addresses, losses, duplicates, offload, MTU, NATs, damage.
 
-mod common;
-
-use common::{Echo, Owned, Paced, Silent};
+use crate::common::{Echo, Owned, Paced, Silent};
 use sojourn_net::{Datagram, Duration, Ecn, End, Error, Event, Instant, Net, Report, SendError, expect};
 use std::collections::BTreeMap;
 

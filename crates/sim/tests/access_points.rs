@@ -1,9 +1,7 @@
 //! Access points as nodes of a graph: packets cross wires and channels in both directions, no node loses packets, and
 //! queues build up at the bottleneck, on the wire or in the air.
 
-mod common;
-
-use common::{run, scenario, whole};
+use crate::common::{run, scenario, whole};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{HopSummary, LinkSummary, Links, Output, Simulation, WlanSummary};
 use std::collections::BTreeMap;

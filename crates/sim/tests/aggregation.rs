@@ -4,9 +4,7 @@
 //! Expected values: exact times of HT20 (A-MPDU, SIFS, Block Ack, AIFS of best effort, and a mean back-off of 7.5
 //! slots). The simulator uses none of these formulas.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use proptest::prelude::*;
 use sojourn_sim::{AggregateSummary, Output, Summary, jain};
 

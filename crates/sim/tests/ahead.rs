@@ -1,9 +1,7 @@
 //! Sinks and the reverse link may run ahead of the sources without any visible difference. A probe of every packet
 //! disables that, so the run with such a probe is the reference.
 
-mod common;
-
-use common::scenario;
+use crate::common::scenario;
 use proptest::prelude::*;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Probes, Scenario};

@@ -1,8 +1,6 @@
 //! Browsers: page times to the nanosecond, and their use of connections.
 
-mod common;
-
-use common::{run, scenario, whole};
+use crate::common::{run, scenario, whole};
 use sojourn_sim::{Output, Simulation};
 
 /// 1 µs per byte and 50 ms in each direction.

@@ -1,8 +1,6 @@
 //! Link properties that change during a run.
 
-mod common;
-
-use common::{run, scenario};
+use crate::common::{run, scenario};
 use sojourn_sim::Simulation;
 
 /// A dumbbell with the link keys `link`, followed by `after`.

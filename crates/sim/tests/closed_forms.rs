@@ -1,8 +1,6 @@
 //! Whole runs against mathematics: queueing theory, the sawtooth of Reno, and byte counts.
 
-mod common;
-
-use common::{TraceFile, real, run, whole};
+use crate::common::{TraceFile, real, run, whole};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{LinkSummary, Simulation};
 use std::path::Path;

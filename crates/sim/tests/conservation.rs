@@ -1,8 +1,6 @@
 //! For any scenario: no panic, packets are conserved, and all numbers are possible.
 
-mod common;
-
-use common::{TraceFile, scenario, whole};
+use crate::common::{TraceFile, scenario, whole};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use sojourn_aqm::registry;

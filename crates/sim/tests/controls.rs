@@ -1,8 +1,6 @@
 //! Current controls over whole runs against published results; nothing here is tuned to the numbers.
 
-mod common;
-
-use common::{real, run, whole};
+use crate::common::{real, run, whole};
 use sojourn_sim::Output;
 
 /// Goodput of each group in Mbit/s.

@@ -1,8 +1,6 @@
 //! Datagram sources against arithmetic: rates, gaps, delay, loss, and call quality.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_sim::{Output, mos, r_factor};
 
 /// Transmission times in seconds of a source on a link that is always idle.

@@ -4,9 +4,7 @@
 //! across queues in which the engine makes its records; no result depends on it. It is compared with `--features
 //! run-order`.
 
-mod common;
-
-use common::{folder, scenario, scenarios, whole};
+use crate::common::{folder, scenario, scenarios, whole};
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Probes, Scenario};
 use sojourn_sim::{LinkCounters, Output, Simulation, Summary};
@@ -368,6 +366,6 @@ const HEADER: &str = "\
 # Fingerprint of each scenario of scenarios/ with its own seed: name, 64 bits in hexadecimal.
 # Debug and release builds, the library and the Python module all have to give these.
 # A change of results is deliberate and explained in the commit. Then renew this file with
-#     SOJOURN_BLESS=1 cargo test -p sojourn-sim --test determinism
+#     SOJOURN_BLESS=1 cargo test -p sojourn-sim --test all determinism
 # and look at the difference: which scenarios moved, and whether each one should have.
 ";

@@ -1,8 +1,6 @@
 //! Programs that a run calls: their order in time, and what a run without them does.
 
-mod common;
-
-use common::scenario;
+use crate::common::scenario;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::Simulation;
 use sojourn_sim::endpoint::{Cx, Endpoint, Received, Transmit};

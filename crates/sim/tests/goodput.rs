@@ -1,9 +1,7 @@
 //! Goodput is the payload that arrives for the first time in the window: at most the capacity of the link, and byte for
 //! byte the payload in the packets' headers.
 
-mod common;
-
-use common::{scenario, whole};
+use crate::common::{scenario, whole};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use sojourn_aqm::{Rate, registry};

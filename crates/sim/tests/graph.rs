@@ -1,8 +1,6 @@
 //! Graphs of links: each packet takes exactly the links of its path, and no node loses packets.
 
-mod common;
-
-use common::{run, scenario, whole};
+use crate::common::{run, scenario, whole};
 use proptest::prelude::*;
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{LinkSummary, Output, Simulation};

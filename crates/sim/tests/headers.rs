@@ -1,8 +1,6 @@
 //! The probe of transport headers.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_sim::Output;
 use std::collections::BTreeMap;
 

@@ -1,9 +1,7 @@
 //! Hosts with several flows: TCP small queues bound each flow's packets in the host's own device, and `fq` there paces
 //! them.
 
-mod common;
-
-use common::{run, scenario};
+use crate::common::{run, scenario};
 use sojourn_sim::{LinkSummary, Simulation};
 
 /// Summary of the queue `device` of a device of 50 Mbit/s with a round trip of 20 ms, after 3 s of flows with `keys`;

@@ -3,11 +3,9 @@
 //! Runs 300 random scenarios, or `SOJOURN_SCENARIOS` of them; `SOJOURN_SERIES` selects another series. A violation is
 //! printed with the number and text of its scenario.
 
-mod common;
-#[path = "invariants/draw.rs"]
 mod draw;
 
-use common::{TraceFile, real, whole};
+use crate::common::{TraceFile, real, whole};
 use draw::ScenarioGenerator;
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{DatagramSummary, LinkSummary, Output, Simulation, Summary, WlanSummary};

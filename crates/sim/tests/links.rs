@@ -1,9 +1,7 @@
 //! Properties of every kind of link: it carries its capacity and no more, the same seed gives the same run, and a link
 //! with k times the rate does the same in 1/k of the time.
 
-mod common;
-
-use common::{TraceFile, real, run, scenario, whole};
+use crate::common::{TraceFile, real, run, scenario, whole};
 use sojourn_sim::scenario::service::first_keys;
 use sojourn_sim::{Output, Simulation};
 

@@ -1,8 +1,6 @@
 //! Runs longer than TCP's clocks count in 32 bits.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_aqm::Duration;
 use sojourn_tcp::stack::{NAMES, Stack};
 

@@ -3,9 +3,7 @@
 //! Each packet is a datagram flow of its own that sends once; no link has a delay, so a packet is delivered when it
 //! departs, and the flows' probe shows the millisecond. Traces count in milliseconds: nothing departs in between.
 
-mod common;
-
-use common::{TraceFile, real, run, whole};
+use crate::common::{TraceFile, real, run, whole};
 
 /// A packet: arrival in microseconds, and IP bytes.
 type Arrival = (u64, u32);

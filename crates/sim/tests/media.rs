@@ -1,8 +1,6 @@
 //! Around a link's server: framing, the buffer below the queue, loss and delay after it.
 
-mod common;
-
-use common::{TraceFile, real, run, whole};
+use crate::common::{TraceFile, real, run, whole};
 use sojourn_sim::Output;
 
 /// Departure times from the queue of the packets sent on the forward link, in microseconds.

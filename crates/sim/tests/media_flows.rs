@@ -1,8 +1,6 @@
 //! Media flows: their rate on an idle path, the cost of reports, frames and accounting.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_media::control::CONTROLS;
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{Column, MediaSummary, Output};

@@ -1,8 +1,6 @@
 //! Middleboxes: a tunnel hides flows, ECN fields are cleared or falsified.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_sim::Output;
 use std::collections::BTreeSet;
 

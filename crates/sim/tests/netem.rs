@@ -1,8 +1,6 @@
 //! netem at links: duplicates and corrupted packets are packets like others, and nothing else changes.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_sim::Output;
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;

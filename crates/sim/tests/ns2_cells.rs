@@ -5,9 +5,7 @@
 //! delay of 3 ms; the queue holds 50 ms of the link's rate. The time of a packet and its acknowledgment on the
 //! receivers' link, which our dumbbell lacks, is included in the round-trip time.
 
-mod common;
-
-use common::run;
+use crate::common::{folder, run};
 use std::fs;
 
 /// A cell and the results of ns-2.
@@ -39,7 +37,7 @@ fn tail_drop_cells_send_and_drop_as_in_ns_2() {
 }
 
 fn cells() -> Vec<Cell> {
-    let text = fs::read_to_string(common::folder().join("ns2/cells.csv")).expect("the cells are there");
+    let text = fs::read_to_string(folder().join("ns2/cells.csv")).expect("the cells are there");
     let cells: Vec<Cell> = text.lines().skip(1).map(cell).collect();
     assert_eq!(cells.len(), 54);
     cells

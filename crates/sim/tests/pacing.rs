@@ -1,8 +1,6 @@
 //! Pacing by the sender's host: departure times of segments, and the effect on a queue.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_sim::Output;
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;

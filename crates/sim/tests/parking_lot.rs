@@ -1,8 +1,6 @@
 //! Several bottlenecks in a row: routes, delays and shares.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_sim::Links;
 
 /// Three hops with 8, 4 and 2 Mbit/s forward, 10 ms in each direction, 8 Mbit/s back.

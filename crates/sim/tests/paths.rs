@@ -1,8 +1,6 @@
 //! Arbitrary paths over the links of a scenario: no losses between links, and each link adds its delay.
 
-mod common;
-
-use common::{scenario, whole};
+use crate::common::{scenario, whole};
 use proptest::prelude::*;
 use sojourn_sim::scenario::{Paths, Scenario};
 use sojourn_sim::{Output, Simulation};

@@ -1,9 +1,7 @@
 //! Counters of the queues within a discipline: they add up to the link's, and each packet counts in the queue that it
 //! joined.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 use sojourn_sim::{LinkSummary, Output, QueueSummary};
 
 /// Voice, bulk with and without ECN, scalable bulk, and background at an odd rate.

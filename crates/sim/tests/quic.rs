@@ -1,8 +1,6 @@
 //! QUIC over whole runs: its keys in scenarios, and its share beside TCP.
 
-mod common;
-
-use common::{real, run, scenario, whole};
+use crate::common::{real, run, scenario, whole};
 use sojourn_sim::Output;
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;

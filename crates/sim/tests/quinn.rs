@@ -1,9 +1,7 @@
 //! quinn at both ends of flows: reproducible runs, and rejected keys. Only with the feature `quinn`.
 #![cfg(feature = "quinn")]
 
-mod common;
-
-use common::{run, scenario};
+use crate::common::{run, scenario};
 use sojourn_sim::Output;
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;

@@ -2,10 +2,8 @@
 //! `quinn`.
 #![cfg(feature = "quinn")]
 
-mod common;
-
-use common::scenario;
-use common::worlds::quinn_worlds;
+use crate::common::scenario;
+use crate::common::worlds::quinn_worlds;
 use sojourn_sim::Simulation;
 
 #[test]

@@ -1,9 +1,7 @@
 //! The log of a run contains every arrival; replayed through the same queue it yields the same verdicts at the same
 //! instants.
 
-mod common;
-
-use common::{scenario, whole};
+use crate::common::{scenario, whole};
 use sojourn_aqm::replay::{
     self, Arrival, Comparison, DropNotification, RecordedFate, Recording, Reference, Replay, ReplayLink,
 };

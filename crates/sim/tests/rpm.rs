@@ -1,8 +1,6 @@
 //! Responsiveness tests: results on idle and full links, ramp-up, and termination.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_sim::{Confidence, Output, RpmSummary};
 
 fn test(duration: &str, link: &str, more: &str) -> Output {

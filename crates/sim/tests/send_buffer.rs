@@ -1,8 +1,6 @@
 //! The sender's socket buffer: utilisation of a long path, and the stacks that have a buffer.
 
-mod common;
-
-use common::run;
+use crate::common::run;
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;
 

@@ -1,8 +1,6 @@
 //! The probe of senders: its tables agree with one another, with the queues and with the samples of the flows.
 
-mod common;
-
-use common::{real, run, whole};
+use crate::common::{real, run, whole};
 use proptest::prelude::*;
 use sojourn_sim::Output;
 use std::collections::BTreeMap;

@@ -1,8 +1,6 @@
 //! Shapers and priorities on a simulated link: rates of classes, delays, and the effect on later queues.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{Output, Simulation};
 use std::path::Path;

@@ -1,8 +1,6 @@
 //! Super-packets: bursts of senders with segmentation offload, segments joined by NICs with receive offload.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_sim::Output;
 use sojourn_sim::scenario::Scenario;
 use std::path::Path;

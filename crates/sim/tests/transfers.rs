@@ -1,8 +1,6 @@
 //! Transfers and the connections that carry them: times to the nanosecond, numbers, and completeness.
 
-mod common;
-
-use common::{run, scenario, whole};
+use crate::common::{run, scenario, whole};
 use proptest::prelude::*;
 use sojourn_sim::{GroupSummary, Output, Simulation};
 

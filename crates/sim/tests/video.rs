@@ -1,8 +1,6 @@
 //! Adaptive video players: requests, waiting times and stalls.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_sim::{Output, VideoSummary};
 
 /// 1 µs per byte and 50 ms in each direction.

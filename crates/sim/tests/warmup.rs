@@ -1,8 +1,6 @@
 //! A warm-up found in the run itself: the results equal those of the same run with that warm-up given.
 
-mod common;
-
-use common::{real, scenario, whole};
+use crate::common::{real, scenario, whole};
 use serde_json::Value;
 use sojourn_aqm::Duration;
 use sojourn_sim::scenario::{Scenario, Warmup};

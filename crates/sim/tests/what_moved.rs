@@ -1,11 +1,9 @@
 //! Results of runs as tables: a fingerprint shows that results changed, these tables show which and by how much.
 //!
 //! A change of results is deliberate and explained in the commit. `INSTA_UPDATE=always cargo test -p sojourn-sim --test
-//! what_moved` renews the tables in `snapshots/`; their difference is part of the review.
+//! all what_moved` renews the tables in `snapshots/`; their difference is part of the review.
 
-mod common;
-
-use common::{scenarios, whole};
+use crate::common::{scenarios, whole};
 use sojourn_sim::scenario::{Probes, Scenario};
 use sojourn_sim::{GroupSummary, Output, Simulation};
 use std::collections::BTreeMap;

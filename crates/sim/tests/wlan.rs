@@ -4,9 +4,7 @@
 //! Bianchi's fixed point with seven attempts (IEEE JSAC 18(3), 2000); a simulation slot by slot (`slot_model`). The
 //! simulator uses none of these formulas.
 
-mod common;
-
-use common::{run, whole};
+use crate::common::{run, whole};
 use sojourn_aqm::Rng;
 use sojourn_sim::{Output, Summary};
 

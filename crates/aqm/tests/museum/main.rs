@@ -50,8 +50,9 @@ fn every_mutant_applies_and_its_test_exists() {
         assert_ne!(original, mutated, "{}", mutant.name);
         assert!(!mutant.history.is_empty(), "{}", mutant.name);
         let (target, test) = mutant.caught_by;
-        let function = format!("fn {}()", test.rsplit("::").next().expect("a path has a last part"));
-        let tests = if target == LIB { files("src") } else { vec![format!("tests/{target}.rs")] };
+        let (module, function) = test.rsplit_once("::").expect("a test lies in a module");
+        let function = format!("fn {function}()");
+        let tests = if target == LIB { files("src") } else { vec![format!("tests/{module}.rs")] };
         assert!(tests.iter().any(|file| source(file).contains(&function)), "{}: {test} is gone", mutant.name);
     }
     let names: BTreeSet<_> = MUTANTS.iter().map(|mutant| mutant.name).collect();
@@ -112,8 +113,8 @@ impl CrateCopy {
         result
     }
 
-    /// Builds and runs the tests of a target, of the library or of a file in `tests`, or only one test, because a
-    /// mutant may keep others from ending.
+    /// Builds and runs the tests of a target, `lib` or `all`, or only one test, because a mutant may keep others from
+    /// ending.
     fn test(&self, target: &str, one: Option<&str>) -> TestOutcome {
         let chosen = if target == LIB { vec!["--lib"] } else { vec!["--test", target] };
         let output = Command::new(env!("CARGO"))

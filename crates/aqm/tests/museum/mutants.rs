@@ -10,7 +10,7 @@ pub struct Mutant {
     pub file: &'static str,
     /// Original texts, each of which occurs once, and their replacements, applied in order.
     pub edits: &'static [(&'static str, &'static str)],
-    /// Test target and test that must fail.
+    /// Test target, `lib` or `all`, and test that must fail.
     pub caught_by: (&'static str, &'static str),
 }
 
@@ -152,7 +152,7 @@ pub const MUTANTS: &[Mutant] = &[
             "        let (slot, other) = (self.slot, self.slot ^ 1);\n        self.swap_slots(jiffies, cx.rng);\n",
             "        self.swap_slots(jiffies, cx.rng);\n        let (slot, other) = (self.slot, self.slot ^ 1);\n",
         )],
-        caught_by: ("kernel_sfb", "sfb_agrees_with_the_kernel_on_every_packet"),
+        caught_by: ("all", "kernel_sfb::sfb_agrees_with_the_kernel_on_every_packet"),
     },
     Mutant {
         name: "cake-heap-sinks-all-the-way",
@@ -162,7 +162,7 @@ pub const MUTANTS: &[Mutant] = &[
             "            let mut longest = i;\n",
             "            let mut longest = i;\n            most = self.backlog(i, tins);\n",
         )],
-        caught_by: ("kernel_cake", "cake_agrees_with_the_kernel_on_every_packet"),
+        caught_by: ("all", "kernel_cake::cake_agrees_with_the_kernel_on_every_packet"),
     },
     Mutant {
         name: "cake-host-counts-left-behind",
@@ -196,7 +196,7 @@ pub const MUTANTS: &[Mutant] = &[
         history: "an ACK filter that ignores ECE: the echo of marks is lost",
         file: "src/cake/ack_filter.rs",
         edits: &[("        eligible = eligible.filter(|&(_, echoes)| echoes == echoes_of(&old));\n", "")],
-        caught_by: ("ack_filter", "what_is_told_by_marks_flags_payload_or_options_stays"),
+        caught_by: ("all", "ack_filter::what_is_told_by_marks_flags_payload_or_options_stays"),
     },
     // CoDel
     Mutant {
@@ -306,7 +306,7 @@ pub const MUTANTS: &[Mutant] = &[
             "self.drop_early(bytes, cx.rng)",
             "self.drop_early(queue.len() as u64 * self.config.mean_pktsize.0, cx.rng)",
         )],
-        caught_by: ("pie_properties", "many_tiny_packets_are_a_small_backlog_however_long_they_wait"),
+        caught_by: ("all", "pie_properties::many_tiny_packets_are_a_small_backlog_however_long_they_wait"),
     },
     Mutant {
         name: "pie-updated-at-arrivals",
@@ -319,7 +319,7 @@ pub const MUTANTS: &[Mutant] = &[
             ),
             ("self.active.then_some(self.next_update)", "None"),
         ],
-        caught_by: ("pie_properties", "p_falls_by_itself_while_nothing_arrives"),
+        caught_by: ("all", "pie_properties::p_falls_by_itself_while_nothing_arrives"),
     },
     Mutant {
         name: "pie-sum-survives-drops",
@@ -536,7 +536,7 @@ pub const MUTANTS: &[Mutant] = &[
             "verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect()",
             "verdict == Verdict::Drop",
         )],
-        caught_by: ("conformance", "every_registered_algorithm_keeps_to_the_rules"),
+        caught_by: ("all", "conformance::every_registered_algorithm_keeps_to_the_rules"),
     },
     Mutant {
         name: "bytes-of-the-middle-forgotten",
@@ -546,6 +546,6 @@ pub const MUTANTS: &[Mutant] = &[
             "        let slot = &mut self.slots[at];\n        self.bytes -= slot.meta.len as u64;",
             "        let slot = &mut self.slots[at];",
         )],
-        caught_by: ("fuzz", "random_operations_keep_to_the_rules"),
+        caught_by: ("all", "fuzz::random_operations_keep_to_the_rules"),
     },
 ];
