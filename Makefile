@@ -63,7 +63,7 @@ bench: ## speed and memory of the simulator, cost of each queue discipline (BENC
 	$(CARGO) run --profile $(PROFILE) --locked --package sojourn-bench -- $(BENCH)
 
 .PHONY: bench-check
-bench-check: ## fail if the engine takes over 2 % more instructions than recorded (BENCH="a c" for some cases)
+bench-check: ## fail if the engine or a queue discipline takes over 2 % more instructions than recorded (BENCH="a c" or "queues" for some)
 	$(CARGO) run --release --locked --package sojourn-bench -- --check $(BENCH)
 
 .PHONY: bench-record

@@ -14,6 +14,8 @@ pub struct Case {
     /// Description.
     pub set_up: &'static str,
     rate: &'static str,
+    /// Delay of the bottleneck in each direction.
+    delay: &'static str,
     aqm: &'static str,
     flows: u32,
     /// Kind of the flows and its parameters, in TOML.
@@ -42,8 +44,26 @@ enum CaseTopology {
 /// Sender of the oldest cases, kept so that their results remain comparable.
 const FIRST_SENDER: (&str, &str) = ("linux-2.6.29", "reno");
 
+/// Sender of a scenario that names none.
+const DEFAULT_SENDER: (&str, &str) = (stack::NEWEST, cc::DEFAULT);
+
 /// All cases.
 pub const CASES: &[Case] = &[
+    Case {
+        sender: DEFAULT_SENDER,
+        delay: "20 ms",
+        ..Case::tcp("default", "10 Mbit/s, RTT 40 ms, 4 flows, as compare", ("10 Mbit/s", 4), 2000.0, (20.0, 60.0))
+    },
+    Case {
+        sender: DEFAULT_SENDER,
+        delay: "10 ms",
+        ..Case::tcp("calm", "100 Mbit/s, RTT 20 ms, 16 flows, 200 s", ("100 Mbit/s", 16), 200.0, (4.0, 8.0))
+    },
+    Case {
+        sender: DEFAULT_SENDER,
+        delay: "10 ms",
+        ..Case::tcp("large", "10 Gbit/s, RTT 20 ms, 1 flow, 10 s", ("10 Gbit/s", 1), 10.0, (1.0, 1.2))
+    },
     Case::tcp("a", "10 Mbit/s, RTT 10 ms, 16 flows, 2000 s", ("10 Mbit/s", 16), 2000.0, (20.0, 60.0)),
     Case {
         aqm: "fq_codel",
@@ -65,7 +85,7 @@ pub const CASES: &[Case] = &[
         ..Case::tcp("k", "as r, with CUBIC", ("10 Mbit/s", 16), 2000.0, (20.0, 60.0))
     },
     Case {
-        sender: (stack::NEWEST, cc::DEFAULT),
+        sender: DEFAULT_SENDER,
         ..Case::tcp("n", "as a, CUBIC of linux-6.1", ("10 Mbit/s", 16), 2000.0, (20.0, 60.0))
     },
     Case {
@@ -125,6 +145,7 @@ impl Case {
             name,
             set_up,
             rate,
+            delay: "5 ms",
             aqm: "codel",
             flows,
             traffic: "kind = \"tcp\"",
@@ -193,7 +214,7 @@ impl Case {
             duration = "{} s"
             [link]
             rate = "{}"
-            delay = "5 ms"
+            delay = "{}"
             aqm = "{}"
             [[flows]]
             {}
@@ -204,6 +225,7 @@ impl Case {
             "#,
             self.seconds * share,
             self.rate,
+            self.delay,
             self.aqm,
             self.traffic,
             self.flows,

@@ -4,9 +4,9 @@
 //! Every case runs in a separate process, so that peak memory is its own. The first table lists bottleneck packets,
 //! packets per CPU second, nanoseconds per packet, events per packet, allocations after warm-up, peak memory, and, if
 //! valgrind is installed, instructions, first-level data cache misses and mispredicted branches per packet in a span of
-//! the steady state. `sojourn-bench --check [CASE…]` compares the instructions with the recorded ones and fails if a
-//! case needs over 2 % more; `sojourn-bench --record [CASE…]` records them (`recorded.rs`), and `--record queues`
-//! records those of qdiscs (`instructions.rs`). `sojourn-bench --peers` compares with other simulators (`peers.rs`).
+//! the steady state. `sojourn-bench --check [CASE…] [queues]` compares the instructions with the recorded ones and fails
+//! if a case or a qdisc needs over 2 % more; `sojourn-bench --record [CASE…]` records them (`recorded.rs`), and
+//! `--record queues` records those of qdiscs (`instructions.rs`). `sojourn-bench --peers` compares with other simulators (`peers.rs`).
 //!
 //! The second table has a line per qdisc: bytes of state, and instructions and nanoseconds of an enqueue and a dequeue
 //! under each load. CPU time is noisy on shared machines; instruction counts are not.
@@ -37,7 +37,10 @@ fn main() -> ExitCode {
         Some("--check") => check(&args[1..]),
         Some("--record") => record(&args[1..]),
         Some("--peers") => peers::compare(),
-        Some("--peer-work") => peers::work(args.get(1).and_then(|number| number.parse().ok()).unwrap_or(usize::MAX)),
+        Some("--peer-work") => {
+            let number = |i: usize| args.get(i).and_then(|number| number.parse().ok()).unwrap_or(usize::MAX);
+            peers::work(number(1), number(2))
+        }
         _ => tables(&args),
     }
 }
@@ -56,10 +59,14 @@ fn work(args: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Compares cases with their recorded costs.
+/// Compares cases and qdiscs with their recorded costs.
 fn check(args: &[String]) -> ExitCode {
-    let Some(cases) = cases(args) else { return usage() };
-    if recorded::check(&cases) { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let names: Vec<String> = args.iter().filter(|name| *name != QUEUES).cloned().collect();
+    let Some(cases) = cases(&names) else { return usage() };
+    let (with_cases, with_queues) = (args.is_empty() || !names.is_empty(), args.is_empty() || names.len() < args.len());
+    let cases_are_good = !with_cases || recorded::check(&cases);
+    let queues_are_good = !with_queues || instructions::check();
+    if cases_are_good && queues_are_good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Records the costs of cases, or of qdiscs.
@@ -122,7 +129,7 @@ fn tables(names: &[String]) -> ExitCode {
 
 fn case_table(cases: &[&Case], instructions: bool) -> bool {
     println!(
-        "{:<4} {:<44} {:>10} {:>9} {:>7} {:>8} {:>8} {:>8} {:>9} {:>7} {:>7}",
+        "{:<8} {:<44} {:>10} {:>9} {:>7} {:>8} {:>8} {:>8} {:>9} {:>7} {:>7}",
         "case",
         "set-up",
         "packets",
@@ -171,7 +178,7 @@ fn print_row(case: &Case, m: &RunCost, cost: Option<Cost>) {
         [format!("{instructions:.0}"), format!("{misses:.1}"), format!("{mispredictions:.1}")]
     });
     println!(
-        "{:<4} {:<44} {:>10} {:>10.2} {:>7.0} {:>8.2} {:>8} {:>8.1} {:>9} {:>7} {:>7}",
+        "{:<8} {:<44} {:>10} {:>10.2} {:>7.0} {:>8.2} {:>8} {:>8.1} {:>9} {:>7} {:>7}",
         case.name,
         case.set_up,
         m.packets,
@@ -194,7 +201,7 @@ fn in_own_process(case: &Case) -> Option<RunCost> {
 
 fn usage() -> ExitCode {
     let names: Vec<&str> = CASES.iter().map(|c| c.name).collect();
-    eprintln!("usage: sojourn-bench [--check | --record] [CASE…], --peers, or [CASE…] [queues] [DISCIPLINE…]");
+    eprintln!("usage: sojourn-bench [--check | --record] [CASE…] [queues], --peers, or [CASE…] [queues] [DISCIPLINE…]");
     eprintln!("cases: {}", names.join(", "));
     ExitCode::from(2)
 }

@@ -8,6 +8,7 @@
 
 use sojourn_sim::Simulation;
 use sojourn_sim::scenario::Scenario;
+use sojourn_tcp::{cc, stack};
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
@@ -35,8 +36,13 @@ struct Peer {
     command: fn(&Tools, usize) -> Option<Command>,
 }
 
+/// Stack and control of this project's senders: those of a scenario that names none, and the oldest.
+const SENDERS: [(&str, &str); 2] = [(stack::NEWEST, cc::DEFAULT), ("linux-2.6.29", "reno")];
+
+/// The first is compared with the others.
 const PEERS: &[Peer] = &[
-    Peer { name: "sojourn", command: sojourn },
+    Peer { name: "sojourn, default sender", command: |_, number| sojourn(number, 0) },
+    Peer { name: "sojourn, Reno of linux-2.6.29", command: |_, number| sojourn(number, 1) },
     Peer { name: "htsim", command: htsim },
     Peer { name: "ns-2", command: ns2 },
 ];
@@ -76,13 +82,15 @@ pub fn compare() -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Runs a set-up in this process, for [`compare`], and prints the delivered packets.
-pub fn work(number: usize) -> ExitCode {
-    let Some(set_up) = SET_UPS.get(number) else { return ExitCode::from(2) };
+/// Runs a set-up with one of the senders in this process, for [`compare`], and prints the delivered packets.
+pub fn work(number: usize, sender: usize) -> ExitCode {
+    let (Some(set_up), Some((stack, cc))) = (SET_UPS.get(number), SENDERS.get(sender)) else {
+        return ExitCode::from(2);
+    };
     let Setup { mbit_per_s, rtt_ms, flows, limit, seconds } = set_up;
     let text = format!(
         "duration = \"{seconds} s\"\n[link]\nrate = \"{mbit_per_s} Mbit/s\"\nlimit = \"{limit} packets\"\n[[flows]]\n\
-         kind = \"tcp\"\nstack = \"linux-2.6.29\"\ncc = \"reno\"\nrtt = \"{rtt_ms} ms\"\ncount = {flows}\n\
+         kind = \"tcp\"\nstack = \"{stack}\"\ncc = \"{cc}\"\nrtt = \"{rtt_ms} ms\"\ncount = {flows}\n\
          spread = \"100 ms\"\ndelayed_ack = false\n"
     );
     let scenario = Scenario::parse(&text, &[], Path::new(".")).expect("the set-up is right");
@@ -153,9 +161,9 @@ fn children_cpu_s() -> f64 {
     seconds(usage.ru_utime) + seconds(usage.ru_stime)
 }
 
-fn sojourn(_: &Tools, number: usize) -> Option<Command> {
+fn sojourn(number: usize, sender: usize) -> Option<Command> {
     let mut command = Command::new(env::current_exe().ok()?);
-    command.args(["--peer-work", &number.to_string()]);
+    command.args(["--peer-work", &number.to_string(), &sender.to_string()]);
     Some(command)
 }
 

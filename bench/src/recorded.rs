@@ -48,7 +48,7 @@ pub fn check(cases: &[&Case]) -> bool {
         return true;
     }
     let found = count(cases);
-    println!("{:<4} {:>9} {:>9} {:>8}", "case", "recorded", "now", "change");
+    println!("{:<8} {:>9} {:>9} {:>8}", "case", "recorded", "now", "change");
     let verdicts =
         found.iter().map(|(case, cost)| (case.name, CostComparison::of(table.get(&key(case)), cost.as_ref())));
     let verdicts: Vec<_> = verdicts.collect();
@@ -75,14 +75,16 @@ pub fn record(cases: &[&Case]) -> io::Result<()> {
     fs::write(csv_file(), csv(&table, BUILD))
 }
 
-/// Comparison of a case with its record.
+/// Comparison of a case or a qdisc with its record.
 #[derive(Debug, PartialEq)]
-enum CostComparison {
+pub enum CostComparison {
     /// Recorded and current instructions per packet.
     Compared(f64, f64),
     /// The runs differ, so the costs cannot be compared: recorded and current packets.
     RunsDiffer(u64, u64),
+    /// There is no record.
     NotRecorded,
+    /// It did not run under callgrind.
     DidNotRun,
 }
 
@@ -94,29 +96,40 @@ impl CostComparison {
             (Some(recorded), Some(now)) if recorded.packets != now.packets => {
                 Self::RunsDiffer(recorded.packets, now.packets)
             }
-            (Some(recorded), Some(now)) => Self::Compared(recorded.per_packet[0], now.per_packet[0]),
+            (Some(recorded), Some(now)) => Self::of_instructions(Some(recorded.per_packet[0]), Some(now.per_packet[0])),
         }
     }
 
-    fn is_good(&self) -> bool {
+    /// Compares instructions alone.
+    pub fn of_instructions(recorded: Option<f64>, now: Option<f64>) -> Self {
+        match (recorded, now) {
+            (_, None) => Self::DidNotRun,
+            (None, _) => Self::NotRecorded,
+            (Some(recorded), Some(now)) => Self::Compared(recorded, now),
+        }
+    }
+
+    /// Whether it costs at most 2 % more.
+    pub fn is_good(&self) -> bool {
         match self {
             Self::Compared(recorded, now) => now / recorded <= MAX_RATIO,
             _ => false,
         }
     }
 
-    fn line(&self, case: &str) -> String {
+    /// The line that the check prints of `case`.
+    pub fn line(&self, case: &str) -> String {
         match self {
             Self::Compared(recorded, now) => {
                 let change = 100.0 * (now / recorded - 1.0);
                 let verdict = if self.is_good() { "" } else { "  costs more" };
-                format!("{case:<4} {recorded:>9.1} {now:>9.1} {change:>+7.2}%{verdict}")
+                format!("{case:<8} {recorded:>9.1} {now:>9.1} {change:>+7.2}%{verdict}")
             }
             Self::RunsDiffer(recorded, now) => {
-                format!("{case:<4} is another run: {now} packets, not {recorded}; record it again (make bench-record)")
+                format!("{case:<8} is another run: {now} packets, not {recorded}; record it again (make bench-record)")
             }
-            Self::NotRecorded => format!("{case:<4} is not recorded (make bench-record)"),
-            Self::DidNotRun => format!("{case:<4} did not run under callgrind"),
+            Self::NotRecorded => format!("{case:<8} is not recorded (make bench-record)"),
+            Self::DidNotRun => format!("{case:<8} did not run under callgrind"),
         }
     }
 }
@@ -174,7 +187,7 @@ fn csv_file() -> PathBuf {
 }
 
 /// Compiler, processor, and differences from the release profile.
-const BUILD: &str = env!("SOJOURN_BUILD");
+pub const BUILD: &str = env!("SOJOURN_BUILD");
 
 /// Maximum ratio of instructions to the record.
 const MAX_RATIO: f64 = 1.02;
