@@ -248,7 +248,7 @@ def _wrap_label(figure: Figure, axes: Axes) -> None:
     panel's centre.
     """
     label = axes.xaxis.label
-    box, wide = axes.get_position(), figure.get_size_inches()[0]
+    box, wide = axes.get_position(original=True), figure.get_size_inches()[0]
     spec = axes.get_subplotspec()
     alone = spec is None or (spec.is_first_col() and spec.is_last_col())
     middle = (box.x0 + box.x1) / 2
@@ -261,7 +261,7 @@ def _wrap_label(figure: Figure, axes: Axes) -> None:
 
 def _wrap_vertical(figure: Figure, axes: Axes) -> None:
     """Break a label of the vertical axis that is longer than its panel, or than the figure about the panel's centre."""
-    label, box, spec = axes.yaxis.label, axes.get_position(), axes.get_subplotspec()
+    label, box, spec = axes.yaxis.label, axes.get_position(original=True), axes.get_subplotspec()
     alone = spec is None or (spec.is_first_row() and spec.is_last_row())
     middle = (box.y0 + box.y1) / 2
     room = figure.get_size_inches()[1] * (2 * min(middle, 1 - middle) if alone else box.height * 1.04)
@@ -277,7 +277,7 @@ def _wrap_title(figure: Figure, axes: Axes) -> None:
     _, left, right = _titles(axes)
     if right.get_text().strip():
         return  # placed above the remark then
-    room = figure.get_size_inches()[0] * axes.get_position().width * 1.03
+    room = figure.get_size_inches()[0] * axes.get_position(original=True).width * 1.03
     text, size, weight = left.get_text(), float(left.get_fontsize()), left.get_fontweight()
     if all(_width_in(figure, part, size, weight) <= room for part in text.split(", ")):
         text = text.replace(" ", _FIXED).replace(f",{_FIXED}", ", ")  # break after commas only

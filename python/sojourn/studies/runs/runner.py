@@ -151,7 +151,7 @@ class Runner:
             check_writable(self.root)
         batches = _Batches(executor)
         try:
-            batches.submit(missing, min(MAX_BATCH, -(-len(missing) // BATCHES)))
+            batches.submit(missing, max(1, min(MAX_BATCH, len(missing) // BATCHES)))
             self._collect(batches, len(runs), progress)
         finally:
             batches.cancel()
