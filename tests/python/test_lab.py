@@ -522,7 +522,7 @@ def decoded(data: bytes) -> tuple[dict[str, object], dict[str, dict[str, np.ndar
     length = int.from_bytes(data[8:12], "little")
     head = json.loads(data[12 : 12 + length])
     begin = -(-(12 + length) // 8) * 8
-    dtypes = {"u8": "<u1", "u32": "<u4", "f64": "<f8"}
+    dtypes = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "f64": "<f8"}
     tables = {
         name: {
             column: np.frombuffer(data, dtypes[kind], count, begin + offset)

@@ -14,8 +14,9 @@ use std::path::Path;
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Maximum bytes per flow with a window of up to 64 segments, including everything in flight: packet records and
-/// headers, queue entries, and the sender's state per segment.
-const PER_FLOW: u64 = 18_200;
+/// headers, queue entries, and the sender's state per segment. It is the difference of two runs, whose histograms have
+/// different numbers of pages: 93 bytes per flow.
+const PER_FLOW: u64 = 18_300;
 /// Maximum bytes per flow with almost nothing in flight: both endpoints, route and timers.
 const PER_ENDS: u64 = 3_000;
 /// The same for Reno on an older stack.

@@ -3,13 +3,12 @@
 
 use crate::scenario::Paths;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 /// The paths of all flows; equal paths are shared.
 #[derive(Default)]
 pub(crate) struct PathTable {
-    /// Numbers by the paths of data and acknowledgments.
-    numbers: BTreeMap<(Arc<[u16]>, Arc<[u16]>), u32>,
+    /// Numbers by path.
+    numbers: BTreeMap<Paths, u32>,
     /// By path number.
     entries: Vec<PathEntry>,
     /// All paths, one after the other.
@@ -26,14 +25,13 @@ struct PathEntry {
 impl PathTable {
     /// The number of these paths; they are added if they are new.
     pub fn number_of(&mut self, paths: &Paths) -> u32 {
-        let key = (paths.data.clone(), paths.acks.clone());
-        if let Some(&number) = self.numbers.get(&key) {
+        if let Some(&number) = self.numbers.get(paths) {
             return number;
         }
         let [data, acks] = [&paths.data, &paths.acks].map(|path| self.add(path));
         let number = self.entries.len() as u32;
         self.entries.push(PathEntry { data, acks });
-        self.numbers.insert(key, number);
+        self.numbers.insert(paths.clone(), number);
         number
     }
 

@@ -17,7 +17,7 @@ pub enum Direction {
 }
 
 /// Links that a flow's packets cross, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Paths {
     /// Path of the data, from the source to the sink.
     pub data: Arc<[u16]>,
