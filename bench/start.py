@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 CALLS = 5
+ENV = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+"""The environment; installed packages have their bytecode stored, too."""
 SCENARIO = Path(__file__).parent.parent / "scenarios" / "codel.toml"
 COMPARE = ["-m", "sojourn", "compare", "--aqm", "droptail,codel,pie,fq_codel", "--duration", "60 s"]
 COMMANDS = {
@@ -35,7 +37,9 @@ COMMANDS = {
 def cpu_s(command: Sequence[str], folder: str) -> float:
     """Run a command in a folder; return its user and system time in seconds."""
     with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen([sys.executable, *command], cwd=folder, stdout=subprocess.DEVNULL, stderr=errors)
+        process = subprocess.Popen(
+            [sys.executable, *command], cwd=folder, env=ENV, stdout=subprocess.DEVNULL, stderr=errors
+        )
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         if process.returncode:
