@@ -86,7 +86,7 @@ fn run(aqm: &str) -> Output {
 fn worst_percent_ms(output: &Output, flow: u32) -> f64 {
     let packets = output.tables.iter().find(|table| table.name == "packets").expect("every packet is recorded");
     let column = |name: &str| &packets.columns.iter().find(|(n, _)| n == name).expect("a column").1;
-    let (Column::U8(links), Column::U32(flows), Column::U64(sojourns)) =
+    let (Column::U16(links), Column::U32(flows), Column::U64(sojourns)) =
         (column("link"), column("flow"), column("sojourn_ns"))
     else {
         panic!("columns of other types")

@@ -48,6 +48,7 @@ fn native(text: &str) -> String {
 fn numbers(reply: &Reply, value: &Value) -> Vec<f64> {
     match &reply.columns[value["column"].as_u64().expect("a column") as usize] {
         Column::U8(values) => values.iter().map(|&x| x.into()).collect(),
+        Column::U16(values) => values.iter().map(|&x| x.into()).collect(),
         Column::U32(values) => values.iter().map(|&x| x.into()).collect(),
         Column::F64(values) => values.clone(),
         Column::U64(_) => unreachable!("a page has no such numbers"),
