@@ -252,7 +252,7 @@ fn the_next_segment_in_order_or_behind_a_hole_is_dealt_with_as_any_other() {
             tracked += u32::from(quick.tracked_fast_path_codepoints.has(ecn) && quick.reassembly.is_next(&header));
             slow.leave_fast_paths();
             let more = rng.below(6) == 0;
-            [&mut quick, &mut slow].map(|receiver| receiver.set_more_segments(more));
+            [&mut quick, &mut slow].into_iter().for_each(|receiver| receiver.set_more_segments(more));
             let on_segment = |receiver: &mut Receiver, wire: &mut dyn FnMut(&Header, Ecn)| {
                 receiver.on_segment(now, &header, ecn, &mut |header: &Header, ecn: Ecn| wire(header, ecn));
             };
