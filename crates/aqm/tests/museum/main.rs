@@ -124,6 +124,8 @@ impl CrateCopy {
             .args(one.into_iter().flat_map(|test| ["--", "--exact", test]))
             .current_dir(&self.workspace)
             .env("CARGO_TARGET_DIR", &self.target)
+            // A mutant changes one file of many.
+            .env("CARGO_INCREMENTAL", "1")
             .output()
             .expect("cargo can be run");
         let report = String::from_utf8_lossy(&output.stdout);
