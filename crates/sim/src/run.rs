@@ -13,7 +13,7 @@ use crate::probe::Recorder;
 use crate::report::report_links;
 use crate::sampler::Samplers;
 use crate::scenario::{LinkSpec, Scenario};
-#[cfg(all(feature = "engines", not(test)))]
+#[cfg(feature = "engines")]
 use crate::simulation::OfferedPacket;
 use crate::simulation::Output;
 use crate::summary::Summary;
@@ -111,7 +111,7 @@ impl<P: Recorder, T: Topology> Run<P, T> {
     }
 
     /// Admits the packet that the topology holds, and runs until the next one arrives.
-    #[cfg(all(feature = "engines", not(test)))]
+    #[cfg(feature = "engines")]
     pub fn next_arrival(&mut self) -> Option<OfferedPacket> {
         self.network.admit_held(self.now);
         loop {

@@ -5,7 +5,7 @@ use crate::endpoint::{EndEvent, EndId, Endpoint, SendError, Side, Standing, Tran
 use crate::flows::ControlFactory;
 use crate::hosts::Decision;
 use crate::link::MeteredQueue;
-#[cfg(all(feature = "engines", not(test)))]
+#[cfg(feature = "engines")]
 use crate::network::Graph;
 use crate::network::{CellGraph, Dumbbell};
 use crate::packet_capture::PacketCapture;
@@ -56,37 +56,36 @@ pub struct QueueView<'a> {
 pub type SubqueueVisitor<'a> = dyn Fn(&mut dyn FnMut(SubqueueInfo<'_>)) + 'a;
 
 /// With or without a probe of packets or senders; on a dumbbell, a graph, or a graph with wireless LANs. Unused hooks
-/// compile to nothing, and two links to an array. Unit tests have one engine for several kinds: each takes long to build,
-/// and the tests of whole runs have all.
+/// compile to nothing, and two links to an array.
 enum Engine {
-    #[cfg(all(feature = "engines", not(test)))]
+    #[cfg(feature = "engines")]
     Plain(Box<Run<(), Dumbbell>>),
     Recorded(Box<Run<CombinedRecorder, Dumbbell>>),
-    #[cfg(all(feature = "engines", not(test)))]
+    #[cfg(feature = "engines")]
     Graph(Box<Run<(), Graph<false>>>),
-    #[cfg(all(feature = "engines", not(test)))]
+    #[cfg(feature = "engines")]
     GraphEverything(Box<Run<CombinedRecorder, Graph<false>>>),
-    #[cfg(all(feature = "engines", not(test)))]
+    #[cfg(feature = "engines")]
     Cells(Box<Run<(), CellGraph>>),
     CellsEverything(Box<Run<CombinedRecorder, CellGraph>>),
-    #[cfg(all(feature = "engines", not(test)))]
+    #[cfg(feature = "engines")]
     Gated(Box<Run<(), Graph<true>>>),
 }
 
 macro_rules! with {
     ($engine:expr, $run:ident => $do:expr) => {
         match $engine {
-            #[cfg(all(feature = "engines", not(test)))]
+            #[cfg(feature = "engines")]
             Engine::Plain($run) => $do,
             Engine::Recorded($run) => $do,
-            #[cfg(all(feature = "engines", not(test)))]
+            #[cfg(feature = "engines")]
             Engine::Graph($run) => $do,
-            #[cfg(all(feature = "engines", not(test)))]
+            #[cfg(feature = "engines")]
             Engine::GraphEverything($run) => $do,
-            #[cfg(all(feature = "engines", not(test)))]
+            #[cfg(feature = "engines")]
             Engine::Cells($run) => $do,
             Engine::CellsEverything($run) => $do,
-            #[cfg(all(feature = "engines", not(test)))]
+            #[cfg(feature = "engines")]
             Engine::Gated($run) => $do,
         }
     };
@@ -123,14 +122,14 @@ impl Simulation {
         // `Graph` has no code for shared devices either; `CellGraph` has.
         let needs_all = scenario.cells().next().is_some() || !scenario.devices_of_hosts().is_empty();
         Self(match (needs_all, is_dumbbell, has_probe) {
-            #[cfg(all(feature = "engines", not(test)))]
+            #[cfg(feature = "engines")]
             (false, true, false) => Engine::Plain(Box::new(Run::new(scenario, seed, (), controls))),
             (false, true, _) => Engine::Recorded(Box::new(Run::new(scenario, seed, (), controls))),
-            #[cfg(all(feature = "engines", not(test)))]
+            #[cfg(feature = "engines")]
             (false, false, false) => Engine::Graph(Box::new(Run::new(scenario, seed, (), controls))),
-            #[cfg(all(feature = "engines", not(test)))]
+            #[cfg(feature = "engines")]
             (false, false, true) => Engine::GraphEverything(Box::new(Run::new(scenario, seed, (), controls))),
-            #[cfg(all(feature = "engines", not(test)))]
+            #[cfg(feature = "engines")]
             (true, _, false) => Engine::Cells(Box::new(Run::new(scenario, seed, Cells::new(scenario, seed), controls))),
             // Without the `engines` feature links alone run on the engine for wireless LANs.
             _ => Engine::CellsEverything(Box::new(Run::new(scenario, seed, Cells::new(scenario, seed), controls))),
@@ -139,7 +138,7 @@ impl Simulation {
 
     /// The run without wireless LANs and probes, for a caller that decides on packets one by one: it stops at each
     /// packet that arrives at the first queue ([`Simulation::next_arrival`]).
-    #[cfg(all(feature = "engines", not(test)))]
+    #[cfg(feature = "engines")]
     pub fn with_gate(scenario: &Scenario, seed: u64) -> Self {
         Self(Engine::Gated(Box::new(Run::new(scenario, seed, (), &|_, _| None))))
     }
@@ -147,7 +146,7 @@ impl Simulation {
     /// Offers the packet that stopped the run to the first queue, and runs until the next packet arrives there. Returns
     /// that packet, which is not yet offered; its arrival time is [`Simulation::now`]. Several may arrive at one
     /// instant. `None` if the run is finished or was not made by [`Simulation::with_gate`].
-    #[cfg(all(feature = "engines", not(test)))]
+    #[cfg(feature = "engines")]
     pub fn next_arrival(&mut self) -> Option<OfferedPacket> {
         match &mut self.0 {
             Engine::Gated(run) => run.next_arrival(),

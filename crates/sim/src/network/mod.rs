@@ -19,7 +19,7 @@ mod topology;
 
 pub(crate) use access::NO_FLOW;
 pub(crate) use layout::{Component, Layout};
-#[cfg(all(feature = "engines", not(test)))]
+#[cfg(feature = "engines")]
 pub(crate) use topology::Graph;
 pub(crate) use topology::{CellGraph, Dumbbell, LinkList, Topology};
 

@@ -42,7 +42,7 @@ pub(crate) struct Dumbbell;
 
 /// Any links, and paths over them. `HOLDS`: arrivals at the first link wait for a decision from outside; only then is
 /// there code for senders that share a device.
-#[cfg_attr(any(test, not(feature = "engines")), allow(dead_code))]
+#[cfg_attr(not(feature = "engines"), allow(dead_code))]
 pub(crate) struct Graph<const HOLDS: bool>;
 
 /// A graph with wireless LANs and with senders that share their host's device. Runs with shared devices use this type
