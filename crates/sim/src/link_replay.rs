@@ -187,16 +187,6 @@ mod tests {
         table.columns.iter().find(|(found, _)| found == name).unwrap().1.clone()
     }
 
-    fn u64s(column: Column) -> Vec<u64> {
-        match column {
-            Column::U8(values) => values.into_iter().map(u64::from).collect(),
-            Column::U16(values) => values.into_iter().map(u64::from).collect(),
-            Column::U32(values) => values.into_iter().map(u64::from).collect(),
-            Column::U64(values) => values,
-            Column::F64(_) => unreachable!("no floats are asked for"),
-        }
-    }
-
     #[test]
     fn a_replayed_simulation_gives_its_own_result() {
         replays("5 s", "1 s");
@@ -215,7 +205,7 @@ mod tests {
         let statistics = Statistics::of(&scenario);
         let mut replayed = LinkReplay::new(&scenario.hops().collect::<Vec<_>>(), &scenario.probes, 3, statistics);
 
-        let all = |table: &str, name: &str| u64s(column(&simulated, table, name));
+        let all = |table: &str, name: &str| column(&simulated, table, name).wholes().expect("whole numbers");
         let [time, link, flow, bytes, sojourn, fate, arrival] =
             ["time_ns", "link", "flow", "bytes", "sojourn_ns", "fate", "arrival"].map(|name| all("packets", name));
         // Arrivals and fates in order of time: departures before arrivals, each drop just after its own arrival.
@@ -259,7 +249,8 @@ mod tests {
             ("queue", &["time_ns", "link", "packets", "bytes", "last_sojourn_ns"]),
         ] {
             for name in names {
-                let (found, expected) = (u64s(column(&found, table, name)), all(table, name));
+                let (found, expected) =
+                    (column(&found, table, name).wholes().expect("whole numbers"), all(table, name));
                 assert_eq!(found, expected, "{table}.{name}");
             }
         }

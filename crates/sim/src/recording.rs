@@ -300,13 +300,7 @@ mod tests {
     }
 
     fn numbers(output: &Output, table: &str, name: &str) -> Vec<u64> {
-        match column(output, table, name) {
-            Column::U8(v) => v.iter().map(|&x| x.into()).collect(),
-            Column::U16(v) => v.iter().map(|&x| x.into()).collect(),
-            Column::U32(v) => v.iter().map(|&x| x.into()).collect(),
-            Column::U64(v) => v.clone(),
-            Column::F64(_) => unreachable!("whole numbers"),
-        }
+        column(output, table, name).wholes().expect("whole numbers")
     }
 
     /// The tables of a simulation as entries in order of time; at one instant packets that were queued before leave
@@ -346,12 +340,7 @@ mod tests {
     }
 
     fn value(output: &Output, name: &str, i: usize) -> u64 {
-        match column(output, "packets", name) {
-            Column::U8(v) => v[i].into(),
-            Column::U16(v) => v[i].into(),
-            Column::U64(v) => v[i],
-            _ => unreachable!("fate or sojourn time"),
-        }
+        column(output, "packets", name).whole(i).expect("fate or sojourn time")
     }
 
     #[test]

@@ -81,6 +81,22 @@ impl Column {
         }
     }
 
+    /// The whole number in a row; `None` in a column of floating-point numbers.
+    pub fn whole(&self, row: usize) -> Option<u64> {
+        Some(match self {
+            Self::U8(v) => v[row].into(),
+            Self::U16(v) => v[row].into(),
+            Self::U32(v) => v[row].into(),
+            Self::U64(v) => v[row],
+            Self::F64(_) => return None,
+        })
+    }
+
+    /// The whole numbers of all rows; `None` for a column of floating-point numbers.
+    pub fn wholes(&self) -> Option<Vec<u64>> {
+        (0..self.len()).map(|row| self.whole(row)).collect()
+    }
+
     /// Number of rows.
     pub fn len(&self) -> usize {
         match self {

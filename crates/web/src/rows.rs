@@ -13,13 +13,7 @@ impl TableRows<'_> {
 
     /// The integer in column `name` of a row.
     pub fn number(&self, name: &str, row: usize) -> u64 {
-        match self.column(name) {
-            Column::U8(values) => values[row].into(),
-            Column::U16(values) => values[row].into(),
-            Column::U32(values) => values[row].into(),
-            Column::U64(values) => values[row],
-            Column::F64(_) => unreachable!("{name} has whole numbers"),
-        }
+        self.column(name).whole(row).unwrap_or_else(|| unreachable!("{name} has whole numbers"))
     }
 
     fn column(&self, name: &str) -> &Column {

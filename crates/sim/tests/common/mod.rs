@@ -47,13 +47,7 @@ pub fn column<'a>(output: &'a Output, table: &str, column: &str) -> &'a Column {
 
 /// A column of integers.
 pub fn whole(output: &Output, table: &str, name: &str) -> Vec<u64> {
-    match column(output, table, name) {
-        Column::U8(v) => v.iter().map(|&x| x.into()).collect(),
-        Column::U16(v) => v.iter().map(|&x| x.into()).collect(),
-        Column::U32(v) => v.iter().map(|&x| x.into()).collect(),
-        Column::U64(v) => v.clone(),
-        Column::F64(_) => panic!("{table}.{name} holds no whole numbers"),
-    }
+    column(output, table, name).wholes().unwrap_or_else(|| panic!("{table}.{name} holds no whole numbers"))
 }
 
 /// A column of floating-point numbers.

@@ -3,7 +3,7 @@
 use super::*;
 use sojourn_aqm::registry::REGISTERED;
 use sojourn_sim::scenario::Scenario;
-use sojourn_sim::{Column, Output, Simulation};
+use sojourn_sim::{Output, Simulation};
 
 const LINK: &str = "rate = \"7300001 bit/s\"\ndelay = \"3 ms\"\naqm = \"codel target 3ms interval 30ms\"\n";
 
@@ -47,13 +47,7 @@ fn simulated() -> Output {
 
 fn u64s(output: &Output, table: &str, name: &str) -> Vec<u64> {
     let table = output.tables.iter().find(|found| found.name == table).unwrap();
-    match &table.columns.iter().find(|(found, _)| found == name).unwrap().1 {
-        Column::U8(values) => values.iter().map(|&value| value.into()).collect(),
-        Column::U16(values) => values.iter().map(|&value| value.into()).collect(),
-        Column::U32(values) => values.iter().map(|&value| value.into()).collect(),
-        Column::U64(values) => values.clone(),
-        Column::F64(_) => unreachable!("no floats are asked for"),
-    }
+    table.columns.iter().find(|(found, _)| found == name).unwrap().1.wholes().expect("no floats are asked for")
 }
 
 /// Fates of packets: number, time, kind.
