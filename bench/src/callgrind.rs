@@ -21,6 +21,15 @@ pub fn available() -> bool {
     Command::new("valgrind").arg("--version").output().is_ok_and(|o| o.status.success())
 }
 
+/// Whether instructions `of` something cannot be counted; says so.
+pub fn cannot_count(of: &str) -> bool {
+    let missing = !available();
+    if missing {
+        println!("skipped: instructions{of}, because valgrind is not installed");
+    }
+    missing
+}
+
 /// Counts several programs in parallel, which does not change the counts; results are in order of `programs`.
 pub fn count_in_parallel<T: Sync, C: Send>(programs: &[T], count: impl Fn(&T) -> C + Sync) -> Vec<C> {
     let (next, results) = (AtomicUsize::new(0), Mutex::new(Vec::with_capacity(programs.len())));

@@ -30,8 +30,7 @@ type Table = BTreeMap<(String, String), Cost>;
 
 /// Compares `cases` with the records of this build, and returns whether no case has become more expensive.
 pub fn check(cases: &[&Case]) -> bool {
-    if !callgrind::available() {
-        println!("skipped: instructions of the engine, because valgrind is not installed");
+    if callgrind::cannot_count(" of the engine") {
         return true;
     }
     let table = match read(&file()) {
@@ -58,8 +57,7 @@ pub fn check(cases: &[&Case]) -> bool {
 
 /// Counts `cases`, updates the records of this build, and writes the CSV file.
 pub fn record(cases: &[&Case]) -> io::Result<()> {
-    if !callgrind::available() {
-        println!("skipped: instructions of the engine, because valgrind is not installed");
+    if callgrind::cannot_count(" of the engine") {
         return Ok(());
     }
     let mut table = read(&file())?;
