@@ -170,8 +170,8 @@ class Scenario:
         """Whether the links connect named nodes."""
         return "nodes" in self.document
 
-    @property
-    def links(self) -> dict[str, dict[str, Any]]:
+    @cached_property
+    def links(self) -> Mapping[str, dict[str, Any]]:
         """Each direction of every bottleneck, under its name in results; a wireless LAN's "reverse" is its stations."""
         names = [(name, f"{name} reverse") for name in self.hops]
         if not self.is_graph:
@@ -196,13 +196,8 @@ class Scenario:
 
     def base_rtt_s(self, group: int) -> float:
         """Base round-trip time (propagation) of a flow group in seconds; the first value of a changing delay counts."""
-        crossed = sum(self._delays_s[name] for route in self.routes[group] for name in route)
-        return 2 * seconds(self.document["flows"][group]["access_delay"]) + crossed
-
-    @cached_property
-    def _delays_s(self) -> dict[str, float]:
-        """Initial delay of every link. Cached, because each flow of a large graph crosses hundreds."""
-        return {name: seconds(initial_value(link["delay"])) for name, link in self.links.items() if "delay" in link}
+        delays = [initial_value(self.links[name]["delay"]) for route in self.routes[group] for name in route]
+        return 2 * seconds(self.document["flows"][group]["access_delay"]) + sum(map(seconds, delays))
 
     @property
     def links_rtt_s(self) -> float:
