@@ -1,18 +1,22 @@
-"""Data frames: errors of their files, and conversion to pandas without pyarrow, which Polars' `to_pandas` needs."""
+"""Tables as arrays or frames: errors of their files; pandas without pyarrow, which Polars' `to_pandas` needs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from math import nan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sojourn.base.errors import MissingError, refuse_damaged
 from sojourn.base.late import pl
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
+
+Columns: TypeAlias = "Mapping[str, NDArray[Any]]"
+"""Arrays of equal length by name."""
 
 
 @contextmanager

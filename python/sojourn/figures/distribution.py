@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from sojourn.base.frames import Columns
     from sojourn.figures.canvas import Sheet
     from sojourn.model.results.result import Result
 
-Histogram: TypeAlias = "Mapping[str, NDArray[Any]] | pl.DataFrame"
+Histogram: TypeAlias = "Columns | pl.DataFrame"
 """Columns `lower_ms`, `upper_ms` and `count`."""
 Histograms: TypeAlias = "Mapping[Name, Histogram]"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
+    from sojourn.base.frames import Columns
     from sojourn.figures.canvas import Sheet
     from sojourn.model.results.result import Result
-
-Columns: TypeAlias = "Mapping[str, NDArray[Any]]"
-"""Arrays of equal length by name."""
 
 
 def draw(results: Sequence[Result], names: Sequence[Name], sheet: Sheet) -> None:

@@ -16,7 +16,7 @@ from sojourn.base.inputs import read_text
 from sojourn.base.late import pl
 from sojourn.model.results.result import Result
 from sojourn.model.results.tables import in_memory
-from sojourn.model.results.words import FATES
+from sojourn.model.results.words import FIRST_DROP
 
 FORMATS = ("mahimahi", "ns2")
 
@@ -62,7 +62,7 @@ def load_log(path: Path | str, nodes: tuple[int, int] | None = None) -> Result:
     if known is None:
         raise InputError(f"{path}: line {lines[0][0]}: unrecognised log format; expected one of {_names()}")
     log = known.read(path, lines, nodes)
-    sent = log.packets.filter(pl.col("fate") < FATES.index("dropped: limit"))
+    sent = log.packets.filter(pl.col("fate") < FIRST_DROP)
     edges = pl.col("sojourn_ns")
     histogram = sent.group_by("link", lower_ns=edges, upper_ns=edges).agg(count=pl.len().cast(pl.UInt64))
     frames = {"packets": log.packets, "waiting": log.waiting, "sojourn_histogram": histogram.sort("link", "lower_ns")}

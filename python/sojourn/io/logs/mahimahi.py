@@ -16,7 +16,7 @@ from sojourn.base.units import bits_per_second
 from sojourn.io.logs import Log, link_keys
 from sojourn.io.traces.delivery import load_trace
 from sojourn.model.results.result import Result
-from sojourn.model.results.words import FATES
+from sojourn.model.results.words import FATES, FIRST_DROP
 
 SUFFIX = ".log"
 ABOUT = "Mahimahi"
@@ -95,7 +95,7 @@ def write(result: Result, link: str | None) -> Iterator[str]:
         fate="fate",
         delay=pl.col("time_ns") // MS - (pl.col("time_ns") - pl.col("sojourn_ns")) // MS,
     )
-    sent, dropped = (fates.filter(pl.col("fate") < _DROPPED), fates.filter(pl.col("fate") >= _DROPPED))
+    sent, dropped = (fates.filter(pl.col("fate") < FIRST_DROP), fates.filter(pl.col("fate") >= FIRST_DROP))
     events = pl.concat(
         [
             arrivals.select("at", rank=0, line=pl.format("{} + {}", ms, "bytes")),
@@ -155,5 +155,4 @@ MAX_DROPS = 100_000
 """Maximum packets that one line drops; more means a damaged file."""
 _WORDS = {"#": 3, "+": 3, "-": 4, "d": 4}
 """Number of words in a line by kind of event."""
-_DROPPED = FATES.index("dropped: limit")
 _COLUMNS = {"time_ns": pl.UInt64, "bytes": pl.UInt32, "sojourn_ns": pl.UInt64, "fate": pl.UInt8}

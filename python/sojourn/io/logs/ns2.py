@@ -17,7 +17,7 @@ from sojourn.base.units import bits_per_second, seconds
 from sojourn.io.logs import Log, link_keys
 from sojourn.io.traces.arrivals import non_replayable_key
 from sojourn.model.results.result import Result
-from sojourn.model.results.words import FATES
+from sojourn.model.results.words import FATES, FIRST_DROP
 
 SUFFIX = ".tr"
 ABOUT = "ns-2"
@@ -95,10 +95,10 @@ def _lines(result: Result, number: int) -> pl.DataFrame:
     arrivals = both.with_columns(
         came_ns=pl.coalesce("came_ns", pl.col("time_ns") - pl.col("sojourn_ns")), ce=pl.col("ecn") == CE
     )
-    sent = both.filter(pl.col("fate") < _DROPPED).with_columns(
+    sent = both.filter(pl.col("fate") < FIRST_DROP).with_columns(
         ce=(pl.col("fate") == FATES.index("marked")) | (pl.col("ecn") == CE)
     )
-    dropped = both.filter(pl.col("fate") >= _DROPPED).with_columns(ce=pl.col("ecn") == CE)
+    dropped = both.filter(pl.col("fate") >= FIRST_DROP).with_columns(ce=pl.col("ecn") == CE)
     parts = [
         _event_lines(arrivals.drop_nulls("came_ns"), "+", "came_ns", 0),
         _event_lines(dropped, "d", "time_ns", 1),
@@ -203,7 +203,6 @@ def _ecn(flags: str) -> int:
 EVENTS = ("+", "-", "r", "d")
 CE = 3
 ACK, ECE, CWR = 4, 8, 16
-_DROPPED = FATES.index("dropped: limit")
 _FATE_COLUMNS = ("sojourn_ns", "fate")
 _COLUMNS = {
     "time_ns": pl.UInt64,

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from sojourn.base.late import np
-from sojourn.model.results.words import FATES
+from sojourn.model.results.words import FIRST_DROP
 
 if TYPE_CHECKING:
     import polars as pl
     from numpy.typing import NDArray
 
+    from sojourn.base.frames import Columns
     from sojourn.model.results.result import Result
-
-Columns: TypeAlias = "Mapping[str, NDArray[Any]]"
-"""Arrays of equal length by name."""
 
 
 def of_frame(frame: pl.DataFrame) -> dict[str, NDArray[Any]]:
@@ -50,7 +47,4 @@ def packets_of_link(result: Result) -> dict[str, NDArray[Any]]:
     packets = result.columns("packets")
     own = packets["link"] == result.link_number(result.link)
     time_s, sojourn_ms = packets["time_ns"][own] / 1e9, packets["sojourn_ns"][own].astype(np.float64) / 1e6
-    return {"time_s": time_s, "sojourn_ms": sojourn_ms, "dropped": packets["fate"][own] >= _FIRST_DROP}
-
-
-_FIRST_DROP = FATES.index("dropped: limit")
+    return {"time_s": time_s, "sojourn_ms": sojourn_ms, "dropped": packets["fate"][own] >= FIRST_DROP}

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sojourn.base.errors import InputError
+from sojourn.base.frames import Columns
 from sojourn.model.analysis.stats import merged_bins
-from sojourn.model.results.columns import Columns, rows_where
+from sojourn.model.results.columns import rows_where
 from sojourn.model.results.flat import jains
 from sojourn.model.results.payload import payload_summary
 
@@ -115,13 +116,14 @@ def airtimes(result: Result, start: int, first: int, stations: int) -> list[dict
 
 
 def _table(result: Result, name: str) -> Columns:
-    if name not in result.table_names or (name == WINDOWS and "link" not in result.columns(name)):
+    table = result.columns(name) if name in result.table_names else None
+    if table is None or (name == WINDOWS and "link" not in table):
         where = result.folder or result
         raise InputError(
             f"{where}: lacks the statistics from later start times, which this version of Sojourn writes; run it "
             "again into another folder (-o)"
         )
-    return result.columns(name)
+    return table
 
 
 WITHOUT_LATER = ("video", "media", "endpoint")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sojourn.base.errors import InputError, unknown
-from sojourn.base.frames import readable_table, to_pandas
+from sojourn.base.frames import Columns, readable_table, to_pandas
 from sojourn.base.late import pl
 from sojourn.base.notebook import lab_widget
 from sojourn.figures.api import Plots
@@ -20,12 +20,12 @@ from sojourn.model.analysis.stats import quantile
 from sojourn.model.aqms.registry import own_parameters, parameters
 from sojourn.model.aqms.spelling import references, spelled_aqm
 from sojourn.model.results import later
-from sojourn.model.results.columns import Columns, of_frame, packets_of_link, sojourn_histogram
+from sojourn.model.results.columns import of_frame, packets_of_link, sojourn_histogram
 from sojourn.model.results.flat import flat_group, flat_link, flat_node, flat_queue, flat_summary
 from sojourn.model.results.queues import SIDES, Queue, queues_of
 from sojourn.model.results.recorded import RecordedTable, in_units, recorded_tables, with_names
 from sojourn.model.results.tables import LazyTable, in_memory, of_columns
-from sojourn.model.results.words import FATES, SENDER_WORDS
+from sojourn.model.results.words import FIRST_DROP, SENDER_WORDS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -445,7 +445,7 @@ class Result:
         reached = [self.table(name).select(keys) for name in ("packets", "waiting") if name in self.table_names]
         number = pl.col("arrival").rank("ordinal").over("link", "flow").cast(pl.UInt32) - 1
         numbers = pl.concat(reached).with_columns(number=number)
-        lost = self.table("packets").filter(pl.col("fate") >= FATES.index("dropped: limit"))
+        lost = self.table("packets").filter(pl.col("fate") >= FIRST_DROP)
         return in_units(self, lost.join(numbers, on=keys, how="left").select(_DROPS))
 
     waiting = RecordedTable("Packets that were in the queues when the run ended (probe `packets`).", _PACKETS)

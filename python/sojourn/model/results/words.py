@@ -14,6 +14,8 @@ FATES = (
     "dropped: replaced",
 )
 """Outcome of a packet at a queue by its number; "unknown" is for logs without a reason."""
+FIRST_DROP = FATES.index("dropped: limit")
+"""Number of the first outcome that is a drop, as are all after it."""
 OUTCOMES = ("acknowledged", "collided", "lost", "acknowledgment lost")
 """Outcome of an attempt to send a frame over a channel, by its number."""
 SENDER_STATES = ("open", "disorder", "cwr", "recovery", "loss")

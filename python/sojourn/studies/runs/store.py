@@ -15,7 +15,7 @@ from sojourn import _core, engines
 from sojourn.base import memory
 from sojourn.base.errors import InputError, MissingError, refuse_damaged
 from sojourn.base.files import check_writable, new_folder, write_file, write_unpublished
-from sojourn.base.frames import readable_table
+from sojourn.base.frames import Columns, readable_table
 from sojourn.base.inputs import parse_json, read_bytes
 from sojourn.base.late import pl
 from sojourn.base.units import quantity
@@ -25,7 +25,6 @@ from sojourn.model.analysis.labels import flatten
 from sojourn.model.aqms.loading import digest
 from sojourn.model.aqms.registry import own_parameters
 from sojourn.model.aqms.spelling import by_content, control_by_content, is_reference
-from sojourn.model.results.columns import Columns
 from sojourn.model.results.result import Result
 from sojourn.model.results.shape import find_mismatch
 from sojourn.model.scenarios.scenario import Scenario
@@ -383,8 +382,7 @@ def _read_table(folder: Path, manifest: dict[str, Any], name: str) -> pl.DataFra
     with readable_table(path):
         _check_memory(path, manifest["tables"][name]["rows"])
         frame = pl.read_parquet(path)
-    if frame.height != manifest["tables"][name]["rows"]:
-        refuse_damaged(folder, f"{path.name} has {frame.height} of {manifest['tables'][name]['rows']} rows")
+    _check_rows(path, frame.height, manifest["tables"][name]["rows"])
     return frame
 
 
@@ -398,9 +396,14 @@ def _read_columns(folder: Path, manifest: dict[str, Any], name: str) -> Columns 
         found = _core.read_table(path)
     except InputError as error:
         refuse_damaged(folder, f"{path.name} cannot be read ({error})")
-    if found is not None and any(len(column) != rows for column in found.values()):
-        refuse_damaged(folder, f"{path.name} has not {rows} rows")
+    for column in (found or {}).values():
+        _check_rows(path, len(column), rows)
     return found
+
+
+def _check_rows(path: Path, found: int, rows: int) -> None:
+    if found != rows:
+        refuse_damaged(path.parent, f"{path.name} has {found} of {rows} rows")
 
 
 def _check_memory(path: Path, rows: int) -> None:

@@ -28,9 +28,9 @@ from typing import Any, TypeAlias
 from sojourn import _core
 from sojourn.base.errors import INTERRUPTED, AqmError, InputError, MissingError, OutOfMemoryError, error_line
 from sojourn.base.files import remove_unfinished
+from sojourn.base.frames import Columns
 from sojourn.base.guard import LIBRARY_CRASH, is_out_of_memory
 from sojourn.model.aqms.spelling import in_files
-from sojourn.model.results.columns import Columns
 from sojourn.model.results.result import Result
 from sojourn.model.results.tables import of_columns
 from sojourn.model.scenarios.scenario import Scenario
