@@ -147,11 +147,10 @@ def _print(result: Result, title: str, given: Scenario) -> None:
 
 def _with_queues(result: Result) -> list[dict[str, Any]]:
     """The links, each followed by the queues within its qdisc, if it has several."""
-    rows = []
-    for link in result.link_rows:
-        within = [queue for queue in result.queue_rows if queue["link"] == link["link"]]
-        rows += [link, *({**queue, "link": f"{queue['link']}: {queue['queue']}"} for queue in within)]
-    return rows
+    rows = {link["link"]: [link] for link in result.link_rows}
+    for queue in result.queue_rows:
+        rows[queue["link"]].append({**queue, "link": f"{queue['link']}: {queue['queue']}"})
+    return [row for own in rows.values() for row in own]
 
 
 def _check_live_options(live_options: dict[str, Any], engine: str) -> None:
