@@ -151,7 +151,7 @@ impl Histogram {
 }
 
 impl PartialEq for Histogram {
-    /// Whether the counts are equal, whatever the order in which pages were allocated.
+    /// Whether the counts are equal; the order of allocation does not matter.
     fn eq(&self, other: &Self) -> bool {
         (self.sum, self.max) == (other.sum, other.max) && self.filled().eq(other.filled())
     }

@@ -100,7 +100,7 @@ impl AckInfo {
                 return;
             }
             if K::FAST_PATH {
-                // All were sent once and in order: the first and the last one stand for them.
+                // All were sent once and in order, so the times of the first and the last one suffice.
                 if delivered == 0 {
                     (times.first_acked, lowest_original) = (Some(segment.sent), segment.end());
                 }

@@ -234,7 +234,7 @@ pub(crate) fn built_bytes(config: &AnyConfig) -> u64 {
     }
 }
 
-/// Packets for which a queue has room at first. A graph may have thousands of queues, most of them nearly empty.
+/// Initial capacity of a queue in packets. A graph may have thousands of queues, nearly all of them empty.
 const CAPACITY: usize = 16;
 
 fn host(spec: &LinkSpec, rng: Rng) -> Host {

@@ -126,8 +126,8 @@ impl Graph {
         Some(path)
     }
 
-    /// Per node, delay and hops of the shortest path to node `to`, by Dijkstra's algorithm from there; exact for `from`
-    /// and all nodes that are nearer, where the search ends.
+    /// Per node, delay and hops of the shortest path to node `to`, by Dijkstra's algorithm from there. The search ends at
+    /// `from`: values of nodes that are farther away are upper bounds.
     fn costs_to(&self, delays: &[Duration], (from, to): (usize, usize)) -> Vec<Option<(Duration, u32)>> {
         let mut costs = vec![None; self.nodes.len()];
         let start = (Duration::ZERO, 0);

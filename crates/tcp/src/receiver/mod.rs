@@ -375,7 +375,7 @@ impl Receiver {
         self.window.is_some() || self.compression.is_some() || self.stack.bursts
     }
 
-    /// Codepoints with which the segment that the reassembly expects needs nothing but its acknowledgment.
+    /// Codepoints that need no reaction, so that the expected segment only has to be acknowledged.
     fn insignificant_codepoints(&self) -> CodepointSet {
         let knows = self.open && self.rtt.is_measured();
         if knows { self.ecn.fast_path_codepoints() } else { CodepointSet::NONE }

@@ -159,7 +159,7 @@ _T = TypeVar("_T")
 
 
 class _Draw:
-    """Draws by seed, from the one generator of which Python promises the same numbers in every version."""
+    """Draws by seed. All use `Random.random`, the only draw that Python promises to repeat in later versions."""
 
     def __init__(self, what: str, seed: int) -> None:
         self._random = random.Random(f"{what} {seed}")
