@@ -103,6 +103,9 @@ pub trait Fifo {
 
 /// A queue manager. It only decides; the qdisc stamps, drops, marks and counts.
 ///
+/// Managers of the registry mark [`enqueue`](Self::enqueue) and [`dequeue`](Self::dequeue) `#[inline(always)]`: compiled
+/// into the qdisc, their calls of [`Fifo`] are direct (PIE: 298 instead of 434 instructions per packet).
+///
 /// Optional interfaces are returned by [`timer`](Self::timer), [`lifecycle`](Self::lifecycle), [`bypass`](Self::bypass)
 /// and [`fast_dequeue`](Self::fast_dequeue).
 pub trait Aqm: AsAny {

@@ -118,6 +118,7 @@ impl Aqm for Avq {
         self.v_rate = self.capacity * self.config.ecnlim;
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, _: &mut dyn Fifo) -> Verdict {
         let marks = self.config.ecn && meta.ecn.is_ect();
         match self.arrived(cx.now, meta.len, !marks) {

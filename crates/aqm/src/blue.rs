@@ -99,6 +99,7 @@ impl Blue {
 }
 
 impl Aqm for Blue {
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         self.wake(cx.now);
         if self.config.threshold > 0 && queue.len() as u64 > self.config.threshold {
@@ -111,6 +112,7 @@ impl Aqm for Blue {
         }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         if self.config.idle == IdleRule::Event && queue.is_empty() {
             self.update(cx.now, -self.config.decrement);

@@ -123,6 +123,7 @@ impl Aqm for Choke {
         self.slots.holes.reserve(limits.packets.unwrap_or(1024).min(1024) as usize);
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         self.slots.keep(queue.len());
         self.vars.average(&self.params, &self.idle, cx.backlog.packets as u64, cx.now);
@@ -133,6 +134,7 @@ impl Aqm for Choke {
         verdict
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         self.slots.keep(queue.len());
         let popped = queue.pop();

@@ -137,6 +137,7 @@ impl CodelDt {
 }
 
 impl Aqm for CodelDt {
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, _: &mut dyn Fifo) -> Verdict {
         let (now, curq) = (cx.now, cx.backlog.bytes);
         self.maxpacket = self.maxpacket.max(meta.len);
@@ -159,6 +160,7 @@ impl Aqm for CodelDt {
         }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         self.measure(cx.now, popped.meta.len, queue.bytes());

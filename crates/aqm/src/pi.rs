@@ -118,6 +118,7 @@ impl Aqm for Pi {
         }
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, _: &mut dyn Fifo) -> Verdict {
         let p = match self.config.bytes {
             true => self.p * meta.len as f64 / self.config.mean_pktsize.0 as f64,

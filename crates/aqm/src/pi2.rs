@@ -79,6 +79,7 @@ impl Pi2 {
 }
 
 impl Aqm for Pi2 {
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         let verdict = match self.config.drop_early {
             true => self.judge(meta.ecn, queue.total_backlog().bytes, cx),
@@ -90,6 +91,7 @@ impl Aqm for Pi2 {
         verdict
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         while let Some(head) = queue.meta(0).filter(|_| !self.config.drop_early) {
             let bytes = queue.total_backlog().bytes - head.len as u64;

@@ -103,6 +103,7 @@ impl Rem {
 }
 
 impl Aqm for Rem {
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, _: &mut dyn Fifo) -> Verdict {
         self.count += self.packets(meta);
         if self.marks_on_departure() || !self.picks(meta, cx) {
@@ -111,6 +112,7 @@ impl Aqm for Rem {
         if self.config.ecn && meta.ecn.is_ect() { Verdict::Mark } else { Verdict::Drop }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         if let Some(head) = queue.meta(0).filter(|_| self.marks_on_departure()) {
             if self.picks(&head, cx) && head.ecn.is_ect() {

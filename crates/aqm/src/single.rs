@@ -65,9 +65,12 @@ impl<A: Aqm, P> SingleQueue<A, P> {
         let mut view = View { store: &mut self.store, sink, popped: None };
         let verdict = match self.ce_exclusion.as_deref_mut() {
             None => self.aqm.enqueue(&mut cx, &meta, &mut view),
-            Some(exclusion) => {
-                self.aqm.enqueue(&mut cx, &meta, &mut CeExcludedView { view: &mut view, now, exclusion })
-            }
+            Some(exclusion) => enqueue_excluding(
+                &mut self.aqm,
+                &mut cx,
+                &meta,
+                &mut CeExcludedView { view: &mut view, now, exclusion },
+            ),
         };
         if verdict == Verdict::Drop || verdict == Verdict::Mark && !meta.ecn.is_ect() {
             return self.store.refuse(meta, packet, DropReason::Early, sink);
@@ -280,6 +283,13 @@ impl<A: Aqm, P: 'static> Qdisc<P> for SingleQueue<A, P> {
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.aqm.observe(see);
     }
+}
+
+/// The algorithm's verdict on an arrival, with a view of the queue that excludes packets with CE.
+#[cold]
+#[inline(never)]
+fn enqueue_excluding<A: Aqm>(aqm: &mut A, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
+    aqm.enqueue(cx, meta, queue)
 }
 
 /// The queue, borrowed by the algorithm for one call.

@@ -106,6 +106,7 @@ impl Aqm for Cobalt {
         self.params = Params { mtu_time: scaled.mtu_time, ..params(&self.config, scaled.target, scaled.interval) };
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if !self.bounds.admit(queue.total_backlog(), meta.len) {
             // If there are other queues, their host makes room.
@@ -117,7 +118,7 @@ impl Aqm for Cobalt {
         Verdict::Accept
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         if let Some(head) = queue.meta(0) {
             let is_below = cx.now - head.enqueued <= self.config.ce_threshold;

@@ -260,7 +260,7 @@ impl Linux {
 
 impl Linux {
     /// `codel_dequeue` without the transmission.
-    #[inline]
+    #[inline(always)]
     pub fn judge(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) {
         let Some(head) = queue.meta(0) else {
             self.dropping = false;

@@ -314,6 +314,13 @@ impl<A: Aqm, P> FlowQueue<A, P> {
         self.schedule.ran_empty(&mut self.table.flows, i);
     }
 
+    /// The verdict of flow `i`'s manager on an arrival, with packets that carry CE excluded.
+    #[cold]
+    #[inline(never)]
+    fn enqueue_excluding(&mut self, now: Instant, i: usize, meta: &Meta, sink: &mut dyn Sink<P>) -> Verdict {
+        self.with_ce_excluded(now, i, sink, |aqm, cx, queue| aqm.enqueue(cx, meta, queue)).0
+    }
+
     /// Dequeues from flow `i` with packets that carry CE excluded. Returns the handle.
     #[cold]
     #[inline(never)]
@@ -346,7 +353,7 @@ impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
             let (aqm, mut cx, mut view) = self.call_parts(now, i, sink);
             aqm.enqueue(&mut cx, &meta, &mut view)
         } else {
-            self.with_ce_excluded(now, i, sink, |aqm, cx, queue| aqm.enqueue(cx, &meta, queue)).0
+            self.enqueue_excluding(now, i, &meta, sink)
         };
         let mut marked = false;
         if verdict != Verdict::Accept {

@@ -83,6 +83,7 @@ impl Cisco2013 {
 }
 
 impl Aqm for Cisco2013 {
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if !self.drop_early(queue.bytes(), meta.len, cx) {
             return Verdict::Accept;
@@ -92,6 +93,7 @@ impl Aqm for Cisco2013 {
         if mark { Verdict::Mark } else { Verdict::Drop }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         self.measure(cx.now, popped.meta.len, queue.bytes());

@@ -158,6 +158,7 @@ impl Cisco2013Ticks {
 }
 
 impl Aqm for Cisco2013Ticks {
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if !self.drop_early(queue.bytes(), meta.len, cx.link.mtu, cx.rng) {
             return Verdict::Accept;
@@ -166,6 +167,7 @@ impl Aqm for Cisco2013Ticks {
         if mark { Verdict::Mark } else { Verdict::Drop }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         self.measure(cx.now.as_nanos() >> TICK_SHIFT, popped.meta.len, queue.bytes());

@@ -121,6 +121,7 @@ impl Aqm for Docsis {
         self.bucket = TokenBucket::new(&self.config, link);
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         let backlog = Backlog { packets: queue.len() as u32, bytes: queue.bytes() };
         if !self.drop_early(backlog, meta.len, cx.rng) {
@@ -135,6 +136,7 @@ impl Aqm for Docsis {
         if mark { Verdict::Mark } else { Verdict::Drop }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         self.bucket.spend(cx.now, popped.meta.len);

@@ -203,6 +203,7 @@ impl Linux {
 }
 
 impl Aqm for Linux {
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         if !self.drop_early(queue.bytes(), meta.len, cx.link.mtu, cx.rng) {
             return Verdict::Accept;
@@ -214,6 +215,7 @@ impl Aqm for Linux {
         Verdict::Drop
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         let (now, backlog) = (clock(cx.now), queue.bytes());

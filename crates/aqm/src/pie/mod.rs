@@ -21,7 +21,9 @@ mod rfc8033;
 pub use config::{Activation, Config, Decay, Scaling, Version};
 pub use controller::updated_probability;
 
-use crate::aqm::{Aqm, Cx, ExcessPolicy, Fifo, Lifecycle, PoppedPacket, Timer, Verdict, predecessor};
+use crate::aqm::{
+    Aqm, Cx, ExcessPolicy, Fifo, Lifecycle, PoppedPacket, Timer, Verdict, emptied, next_update, overflowed, predecessor,
+};
 use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
@@ -78,17 +80,19 @@ impl Aqm for Pie {
         of_version!(&mut self.0, pie => pie.attach(limits, link));
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         of_version!(&mut self.0, pie => pie.enqueue(cx, meta, queue))
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         of_version!(&mut self.0, pie => pie.dequeue(cx, queue))
     }
 
     #[inline(always)]
     fn timer(&mut self) -> Option<&mut dyn Timer> {
-        of_version!(&mut self.0, pie => pie.timer())
+        Some(self)
     }
 
     #[inline(always)]
@@ -101,17 +105,29 @@ impl Aqm for Pie {
     }
 }
 
-impl Lifecycle for Pie {
-    fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
-        if let Some(pie) = of_version!(&mut self.0, pie => pie.lifecycle()) {
-            pie.overflowed(cx, meta);
-        }
+impl Timer for Pie {
+    #[inline(always)]
+    fn next_update(&mut self) -> Option<Instant> {
+        of_version!(&mut self.0, pie => next_update(pie))
     }
 
+    fn update(&mut self, at: Instant, cx: &mut Cx) {
+        of_version!(&mut self.0, pie => pie.update(at, cx));
+    }
+
+    fn skip_idle(&mut self, until: Instant) {
+        of_version!(&mut self.0, pie => pie.skip_idle(until));
+    }
+}
+
+impl Lifecycle for Pie {
+    fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
+        of_version!(&mut self.0, pie => overflowed(pie, cx, meta));
+    }
+
+    #[inline(always)]
     fn emptied(&mut self, cx: &mut Cx) {
-        if let Some(pie) = of_version!(&mut self.0, pie => pie.lifecycle()) {
-            pie.emptied(cx);
-        }
+        of_version!(&mut self.0, pie => emptied(pie, cx));
     }
 
     /// `pie_change` of sch_pie.c leaves the variables and the timer unchanged; so do the other versions.

@@ -134,6 +134,7 @@ impl Aqm for Rfc8033 {
         self.third = ThirdOfLimits::of(limits, link);
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         let bytes = queue.bytes();
         if self.active && self.burst_allowance == Duration::ZERO && self.drop_early(bytes, cx.rng) {
@@ -151,6 +152,7 @@ impl Aqm for Rfc8033 {
         Verdict::Accept
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop()?;
         if self.active {

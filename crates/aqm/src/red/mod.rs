@@ -66,6 +66,7 @@ impl Aqm for Red {
         self.engine = Engine::new(&self.config, limits, link);
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, _: &mut dyn Fifo) -> Verdict {
         let backlog = cx.backlog;
         match &mut self.engine {
@@ -74,6 +75,7 @@ impl Aqm for Red {
         }
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, cx: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         let popped = queue.pop();
         if popped.is_none() {

@@ -247,6 +247,7 @@ impl Aqm for Sfb {
         self.hashes.reserve(limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize);
     }
 
+    #[inline(always)]
     fn enqueue(&mut self, cx: &mut Cx, meta: &Meta, queue: &mut dyn Fifo) -> Verdict {
         self.trim_hashes(queue.len());
         self.keys.get_or_insert_with(|| [drawn(cx.rng), drawn(cx.rng)]);
@@ -285,6 +286,7 @@ impl Aqm for Sfb {
         verdict
     }
 
+    #[inline(always)]
     fn dequeue(&mut self, _: &mut Cx, queue: &mut dyn Fifo) -> Option<PoppedPacket> {
         self.trim_hashes(queue.len());
         let popped = queue.pop()?;
