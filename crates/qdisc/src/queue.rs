@@ -1,0 +1,213 @@
+//! A discipline made from a text.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::{String, ToString};
+use core::fmt::Write;
+use sojourn_aqm::named::NamedConfig;
+use sojourn_aqm::value::Value;
+use sojourn_aqm::{
+    DequeueResult, DropReason, Duration, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Rng, Sink, TcpView,
+};
+
+/// The kernel's name of a packet.
+pub type Handle = usize;
+
+/// Calls to the kernel during an enqueue, a dequeue or a change.
+pub trait Kernel {
+    /// A packet was dropped; `meta` is its state in the queue.
+    fn dropped(&mut self, packet: Handle, meta: &Meta, reason: DropReason);
+
+    /// Copies the start of a packet, from its IP header on, and returns the number of bytes copied.
+    fn head(&self, packet: Handle, bytes: &mut [u8]) -> usize;
+}
+
+/// Environment of a discipline.
+#[derive(Clone, Copy, Debug)]
+pub struct Setup {
+    /// The link below.
+    pub link: Link,
+    /// State of the random stream.
+    pub seed: u64,
+    /// Time of creation.
+    pub now: Instant,
+}
+
+/// A discipline of the registry over a kernel's packets.
+pub struct Queue {
+    qdisc: Box<dyn Qdisc<Handle> + Send>,
+    named: NamedConfig,
+    limits: Limits,
+    setup: Setup,
+}
+
+/// Updates that Linux runs from a timer on its ticks, before or after what else is due at the same tick.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ticks {
+    /// From the creation to the first expiry.
+    pub first: Duration,
+    /// From an expiry to the next.
+    pub period: Duration,
+}
+
+impl Queue {
+    /// Makes the discipline `text`, in Sojourn's spelling (`codel@act target 7ms ecn`), within `limit` (`1000 packets`,
+    /// `250kB+1000`; empty: 1000 packets).
+    ///
+    /// # Errors
+    ///
+    /// One line that names the word that is refused and the remedy.
+    pub fn create(text: &str, limit: &str, setup: Setup) -> Result<Self, String> {
+        let limits = match limit.trim() {
+            "" => DEFAULT_LIMITS,
+            given => Limits::parse(given).map_err(|error| format!("limit: {error}"))?,
+        };
+        let named = configured(text, setup.now)?;
+        let (name, effects) = (named.algorithm().name, named.config.effects());
+        if effects.duplicates || effects.damages {
+            return Err(format!("{name}: packets are not duplicated or damaged here; use the kernel's own netem"));
+        }
+        named.config.check_link(limits, setup.link).map_err(|error| format!("{name}: {error}"))?;
+        let qdisc = empty(&named, limits, &setup);
+        if qdisc.paces() {
+            return Err(format!("{name}: departure times of senders are not known here; use the kernel's own fq"));
+        }
+        Ok(Self { qdisc, named, limits, setup })
+    }
+
+    /// Changes parameters or limits at `now`; the packets stay, but for those that no longer fit.
+    ///
+    /// # Errors
+    ///
+    /// As [`Queue::create`], and for another discipline; nothing has changed then.
+    pub fn change(&mut self, text: &str, limit: &str, now: Instant, kernel: &mut dyn Kernel) -> Result<(), String> {
+        let mut new = Self::create(text, limit, self.setup)?;
+        let (own, other) = (self.named.algorithm().name, new.named.algorithm().name);
+        if own != other {
+            return Err(format!("this queue has {own}; replace it instead of changing it to {other}"));
+        }
+        let old = self.qdisc.as_any().ok_or_else(|| format!("{own} has no parameters to change"))?;
+        let inherited = new.qdisc.inherit(old, now, &mut KernelSink(kernel));
+        inherited.map_err(|error| format!("{own}: {error}"))?;
+        *self = new;
+        Ok(())
+    }
+
+    /// Offers a packet.
+    #[inline]
+    pub fn enqueue(&mut self, now: Instant, meta: Meta, packet: Handle, kernel: &mut dyn Kernel) -> EnqueueResult {
+        self.qdisc.enqueue(now, meta, packet, &mut KernelSink(kernel))
+    }
+
+    /// Requests a packet.
+    #[inline]
+    pub fn dequeue(&mut self, now: Instant, kernel: &mut dyn Kernel) -> DequeueResult<Handle> {
+        self.qdisc.dequeue(now, &mut KernelSink(kernel))
+    }
+
+    /// Runs the updates due up to and including `now`.
+    pub fn settle(&mut self, now: Instant) {
+        self.qdisc.settle(now);
+    }
+
+    /// The timer of Linux's implementation, if the discipline has its arithmetic and it has one. Between its expiries
+    /// nothing is due; without a timer in the kernel, updates run before the next call.
+    pub fn ticks(&self) -> Option<Ticks> {
+        ticks(&self.named)
+    }
+
+    /// Starts anew at `now` without packets, which the kernel has freed.
+    pub fn reset(&mut self, now: Instant) {
+        self.setup.now = now;
+        self.qdisc = empty(&self.named, self.limits, &self.setup);
+    }
+
+    /// Whether the kernel offers the segments of a super-packet in its place.
+    pub fn splits_gso(&self) -> bool {
+        self.qdisc.splits_gso()
+    }
+
+    /// Shortest spelling and limits.
+    pub fn spelling(&self) -> String {
+        format!("limit {} {}", self.limits.to_string().replace(' ', ""), self.named.spelling())
+    }
+
+    /// Counters and state variables at `now` as one line, `NAME VALUE NAME VALUE …`; times in seconds.
+    pub fn state(&mut self, now: Instant) -> String {
+        self.qdisc.settle(now);
+        let stats = *self.qdisc.stats();
+        let mut text = format!(
+            "arrived {} departed {} marked {}",
+            stats.arrived.packets, stats.departed.packets, stats.marked.packets
+        );
+        for reason in DropReason::ALL {
+            let dropped = stats.dropped[reason as usize].packets;
+            if dropped > 0 {
+                let _ = write!(text, " dropped-{} {dropped}", reason.name());
+            }
+        }
+        self.qdisc.observe(&mut |name, value| {
+            let _ = write!(text, " {name} {value}");
+        });
+        text
+    }
+}
+
+fn empty(named: &NamedConfig, limits: Limits, setup: &Setup) -> Box<dyn Qdisc<Handle> + Send> {
+    named.config.build(limits, Host { link: setup.link, rng: Rng::from_state(setup.seed) })
+}
+
+/// Reads the text; a discipline whose updates count from its creation in the kernel gets the time of it.
+fn configured(text: &str, now: Instant) -> Result<NamedConfig, String> {
+    let named = NamedConfig::parse(text).map_err(|error| error.to_string())?;
+    let has_creation = named.algorithm().params.iter().any(|param| param.name == CREATED);
+    let is_linux = named.profile.starts_with("linux");
+    if !has_creation || !is_linux || named.changed().iter().any(|&(name, _)| name == CREATED) {
+        return Ok(named);
+    }
+    let created = format!("{CREATED} {}ns", now.as_nanos());
+    NamedConfig::parse(&format!("{text} {created}")).map_err(|error| error.to_string())
+}
+
+/// Timers of Linux: `pie_init` and `pie_timer` of sch_pie.c, their twins of sch_fq_pie.c, `__red_change` and
+/// `red_adaptative_timer` of sch_red.c, `sfq_perturbation` of sch_sfq.c.
+fn ticks(named: &NamedConfig) -> Option<Ticks> {
+    let time = |param: &str| match named.config.value(param) {
+        Some(Value::Time(span)) => Some(span),
+        _ => None,
+    };
+    let half = Duration::from_millis(500);
+    match named.algorithm().name {
+        _ if !named.profile.starts_with("linux") => None,
+        "pie" | "fq_pie" => Some(Ticks { first: half, period: time("tupdate")? }),
+        "red" | "ared" if named.config.value("adaptive") != Some(Value::Choice("off")) => {
+            Some(Ticks { first: half, period: half })
+        }
+        "sfq" | "sfq_red" => {
+            let period = time("perturb_period").filter(|&period| period > Duration::ZERO)?;
+            Some(Ticks { first: period, period })
+        }
+        _ => None,
+    }
+}
+
+/// The kernel as a discipline's host.
+struct KernelSink<'a>(&'a mut dyn Kernel);
+
+impl Sink<Handle> for KernelSink<'_> {
+    fn dropped(&mut self, meta: Meta, packet: Handle, reason: DropReason) {
+        self.0.dropped(packet, &meta, reason);
+    }
+
+    fn tcp_header(&self, packet: &Handle) -> Option<TcpView> {
+        let mut bytes = [0; MAX_HEAD];
+        let copied = self.0.head(*packet, &mut bytes).min(MAX_HEAD);
+        TcpView::of_ip(&bytes[..copied])
+    }
+}
+
+/// Linux's length of a device's transmit queue.
+const DEFAULT_LIMITS: Limits = Limits::packets(1000);
+const CREATED: &str = "created";
+/// IPv6 and TCP headers with all options.
+const MAX_HEAD: usize = 120;
