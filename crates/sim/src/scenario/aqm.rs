@@ -16,6 +16,8 @@ pub struct AqmSpec {
     pub profile: &'static str,
     /// Configuration.
     pub config: AnyConfig,
+    /// Whether the engine `kernel` runs this discipline instead of its own of that name ([`FORCED`]).
+    pub is_forced: bool,
 }
 
 impl AqmSpec {
@@ -32,7 +34,8 @@ impl AqmSpec {
 
     /// [`AqmSpec::parse`] with the algorithms of `own` as well.
     pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, AqmError> {
-        Ok(NamedConfig::parse_with(text, own).map(Self::new)?)
+        let (text, is_forced) = without_prefix(text);
+        Ok(NamedConfig::parse_with(text, own).map(|named| Self::new(named, is_forced))?)
     }
 
     /// Reads a text or a table `{ name, profile, PARAM = VALUE… }`.
@@ -51,14 +54,15 @@ impl AqmSpec {
             None => Ok(""),
             Some(value) => value.as_str().ok_or_else(|| wrong(key, value, "a text")),
         };
-        let (name, profile) = (word("name")?, word("profile")?);
+        let ((name, is_forced), profile) = (without_prefix(word("name")?), word("profile")?);
         if name.is_empty() {
             return Err(AqmError::NoName);
         }
         let params = table.iter().filter(|(key, _)| !["name", "profile"].contains(&key.as_str()));
         let params: Vec<_> =
             params.map(|(key, value)| Ok((key.clone(), scalar(key, value)?))).collect::<Result<_, AqmError>>()?;
-        Ok(NamedConfig::configure_within(name, profile, &params, own).map(Self::new)?)
+        let named = NamedConfig::configure_within(name, profile, &params, own)?;
+        Ok(Self::new(named, is_forced))
     }
 
     /// Algorithm.
@@ -70,7 +74,8 @@ impl AqmSpec {
     pub fn differs_in_parameters_only(&self, other: &Self) -> bool {
         let names = |spec: &Self| spec.config.each().into_iter().map(AnyConfig::name).collect::<Vec<_>>();
         let excludes = |spec: &Self| matches!(spec.config, AnyConfig::ExcludingCe(_));
-        self.profile == other.profile && names(self) == names(other) && excludes(self) == excludes(other)
+        let is_same_kind = self.is_forced == other.is_forced && excludes(self) == excludes(other);
+        self.profile == other.profile && names(self) == names(other) && is_same_kind
     }
 
     /// Values of all parameters, including those of unregistered algorithms and of the manager in brackets. If both
@@ -108,8 +113,9 @@ impl AqmSpec {
         self.table_of(self.named().changed().into_iter())
     }
 
-    fn new(named: NamedConfig) -> Self {
-        Self { text: named.spelling(), profile: named.profile, config: named.config }
+    fn new(named: NamedConfig, is_forced: bool) -> Self {
+        let text = with_prefix(is_forced, &named.spelling());
+        Self { text, profile: named.profile, config: named.config, is_forced }
     }
 
     fn named(&self) -> NamedConfig {
@@ -117,10 +123,23 @@ impl AqmSpec {
     }
 
     fn table_of(&self, params: impl Iterator<Item = (&'static str, params::Value)>) -> Map<String, Value> {
-        let head = [("name", self.named().name().into()), ("profile", self.profile.into())];
+        let name = with_prefix(self.is_forced, &self.named().name());
+        let head = [("name", name.into()), ("profile", self.profile.into())];
         let params = params.map(|(name, value)| (name, json(value)));
         head.into_iter().chain(params).map(|(key, value)| (key.to_string(), value)).collect()
     }
+}
+
+/// Prefix of a queue manager that the engine `kernel` takes from this library although the kernel has one of that name.
+pub const FORCED: &str = "sojourn:";
+
+fn without_prefix(text: &str) -> (&str, bool) {
+    let text = text.trim_start();
+    text.strip_prefix(FORCED).map_or((text, false), |rest| (rest, true))
+}
+
+fn with_prefix(is_forced: bool, text: &str) -> String {
+    if is_forced { format!("{FORCED}{text}") } else { text.to_string() }
 }
 
 /// Value of a parameter in a scenario file.
@@ -169,6 +188,11 @@ mod tests {
             (json!("fq (pie target 15ms) quantum 1514B flows 16"), "fq(pie) flows 16"),
             (json!({"name": "fq(codel@act)", "flows": 16}), "fq(codel@act) flows 16"),
             (json!("fq(droptail)"), "fq(droptail)"),
+            (json!(" sojourn:codel@linux  target 7ms"), "sojourn:codel@linux target 7ms"),
+            (
+                json!({"name": "sojourn:tbf { codel }", "rate": "1 Mbit/s", "burst": "5 kB"}),
+                "sojourn:tbf rate 1Mbit/s burst 5000B { codel }",
+            ),
             (json!("fq"), "sch_fq"),
             (json!("fq@linux-6.1 maxrate 20mbit"), "sch_fq@linux-6.1 maxrate 20Mbit/s"),
             (json!({"name": "fq", "flow_limit": 50}), "sch_fq flow_limit 50"),
