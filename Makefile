@@ -131,6 +131,7 @@ docs: $(VENV)/.made ## build the API documentation of the crates, warnings denie
 wheel: $(VENV)/.release $(VENV)/.page ## build wheels and source distributions into OUT=out: manylinux for glibc 2.28 where ziglang can be installed; with PGO=1 a faster one, built twice (needs llvm-profdata)
 	@[ -f python/sojourn/apps/lab/static/index.html ] || { echo "make: a wheel has the page of the lab: $$(web/needs.sh)" >&2; exit 3; }
 	@rm -rf "$(OUT)/dist"
+	@$(BIN)/python -c 'from sojourn.engines.kernel import library; library.pack(library.PACKED)'
 	@if [ -n "$(PGO)" ]; then portable="--pgo"; echo "PGO: the wheel is for this machine's glibc or newer"; \
 	  elif $(BIN)/python -c 'import ziglang' 2>/dev/null; then portable="--zig --compatibility manylinux_2_28"; \
 	  else portable=""; echo "no ziglang: the wheel is for this machine's glibc or newer"; fi; \
@@ -213,7 +214,7 @@ advisories: ## look for known vulnerabilities of the crates and packages we depe
 
 .PHONY: clean
 clean: ## remove the environment, all builds and the demo's output
-	rm -rf $(VENV) target out web/build web/dist web/node_modules python/sojourn/apps/lab/static .site-cache .pytest_cache .ruff_cache .mypy_cache .hypothesis python/sojourn/_core*.so
+	rm -rf $(VENV) target out web/build web/dist web/node_modules python/sojourn/apps/lab/static python/sojourn/engines/kernel/guest/*.o.xz .site-cache .pytest_cache .ruff_cache .mypy_cache .hypothesis python/sojourn/_core*.so
 	find python tests -name __pycache__ -prune -exec rm -rf {} +
 
 # The parts of `test` and `lint`.

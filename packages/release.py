@@ -34,6 +34,7 @@ EXPECTED = {
     "wheel": (
         *("sojourn/__init__.py", "sojourn/_core.pyi", "sojourn/py.typed", "sojourn/model/scenarios/shipped/codel.toml"),
         *(f"sojourn/apps/lab/static/{name}" for name in LAB),
+        "sojourn/engines/kernel/guest/sojourn_qdisc.o.xz",
     ),
     "sdist": (
         *("README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE-MIT", "LICENSE-APACHE", "Makefile", "mkdocs.yml"),

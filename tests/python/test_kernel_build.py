@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ from conftest import REPO, Process
 from sojourn import InputError, Scenario, _core
 from sojourn.base.errors import MissingError
 from sojourn.engines.kernel import build as build_module
-from sojourn.engines.kernel import cache, guest, needs, selftest, source
+from sojourn.engines.kernel import cache, guest, library, needs, selftest, source
 from sojourn.engines.kernel.build import build
 from sojourn.engines.kernel.cache import GUEST_SOURCES, Kernel
 from sojourn.engines.kernel.guest import processor
@@ -98,7 +99,7 @@ def test_a_version_of_another_suite_is_fetched_with_separate_apt_state(
 
 
 def test_kernel_sources_are_separate_under_their_licence() -> None:
-    parts = [path for path in GPL.iterdir() if path.name != "__pycache__"]
+    parts = [path for path in GPL.rglob("*") if path.is_file() and path.suffix != ".pyc"]
     assert {path.suffix for path in parts} == {".c", ".h", ".toml", ".py", ""}
     for path in parts:
         assert "SPDX-License-Identifier: GPL-2.0" in path.read_text(), path
@@ -187,6 +188,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path
     monkeypatch.setattr(build_module, "apply_edits", lambda _edits, _tree: [])
     monkeypatch.setattr(needs, "missing", lambda _place: [])
     monkeypatch.setattr(selftest, "run", lambda _kernel: None)
+    monkeypatch.setattr(library, "make", lambda into: Path(shutil.copy(__file__, into / "sojourn_qdisc.o")))
     return write
 
 
@@ -207,9 +209,24 @@ def test_a_build_goes_on_where_it_was_interrupted(tools: Callable[..., Path], tm
     assert kernel == cache.find("6.1", root) and kernel.version == "6.1.7"
     assert (kernel.image.read_text(), kernel.program.read_text()) == ("kernel\n", "program\n")
     assert [share for share, _ in output] == sorted(share for share, _ in output) and output[-1] == (1.0, "built")
-    assert not list(root.glob("work-*")), "the tree is not kept"
     log.write_text("")
     assert build("6.1", root) == kernel and log.read_text() == ""
+
+
+def test_changed_queue_disciplines_are_linked_into_the_compiled_tree(
+    tools: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tools()
+    kernel = build("6.1", tmp_path)
+    log.write_text("")
+    monkeypatch.setattr(cache, "qdisc_recipe", lambda: "changed")
+    assert cache.find("6.1", tmp_path) is None
+    other = build("6.1", tmp_path)
+    assert other.image.parent.name.endswith("-changed") and other.image.parent != kernel.image.parent
+    assert [line.split()[0] for line in log.read_text().splitlines()] == ["make", "gcc", "strip", "gcc"]
+    assert kernel.image.exists(), "the other kernel stays"
+    placed = next(tmp_path.glob("tree-6.1-*/linux/drivers/net/sojourn/qdisc"))
+    assert {path.name for path in placed.iterdir()} >= {"Makefile", "sch_sojourn.c", "library.o_shipped"}
 
 
 def test_a_kernel_names_the_package_of_its_version(
@@ -271,6 +288,35 @@ def test_a_new_recipe_makes_a_new_kernel(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(cache, "recipe", lambda: "another")
     assert cache.folder_of("6.1", tmp_path) != before
     assert cache.folder_of("6.12", tmp_path) != cache.folder_of("6.1", tmp_path)
+
+
+def test_a_wheel_has_the_library_as_an_object_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = tmp_path / "sojourn_qdisc.o.xz"
+    monkeypatch.setattr(library, "CHECKOUT", tmp_path)
+    monkeypatch.setattr(library, "PACKED", packed)
+    library.digest.cache_clear()
+    assert cache.find("6.1", tmp_path) is None
+    with pytest.raises(MissingError, match=r"sojourn_qdisc\.o\.xz is missing, which only a wheel of Sojourn has"):
+        library.digest()
+    packed.write_bytes(lzma.compress(b"object"))
+    assert len(library.digest()) == 12 and library.make(tmp_path).read_bytes() == b"object"
+    library.digest.cache_clear()
+
+
+def test_the_library_changes_with_its_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("crates/aqm/src/lib.rs", "crates/qdisc/src/lib.rs"):
+        (tmp_path / name).parent.mkdir(parents=True)
+        (tmp_path / name).write_text("one")
+    for name in ("crates/aqm/Cargo.toml", "crates/qdisc/Cargo.toml", "Cargo.toml", "Cargo.lock"):
+        (tmp_path / name).touch()
+    monkeypatch.setattr(library, "CHECKOUT", tmp_path)
+    digests = set()
+    for name, text in (("aqm/src/lib.rs", "one"), ("aqm/src/lib.rs", "two"), ("qdisc/src/lib.rs", "two")):
+        (tmp_path / "crates" / name).write_text(text)
+        library.digest.cache_clear()
+        digests.add(library.digest())
+    assert len(digests) == 3
+    library.digest.cache_clear()
 
 
 def test_the_place_of_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

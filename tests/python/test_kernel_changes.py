@@ -90,7 +90,7 @@ def test_a_number_of_flows_is_left_out_as_linux_wants_it() -> None:
             "changes[0].link.aqm",
             "does not replace tbf while it runs",
         ),
-        ("codel@linux", {"aqm": "blue"}, "changes[0].link.aqm", "has no blue"),
+        ("codel@linux", {"aqm": "fq"}, "changes[0].link.aqm", "does not tell a queue when senders want"),
         ("codel@linux", {"loss": 0.01}, "changes[0].link.loss", "does not support loss behind the queue"),
         ("sfq@linux", {"limit": "9 packets"}, "changes[0].link.limit", "does not change sfq while it runs"),
         ("red@linux target 5ms", {"limit": "9 packets"}, "changes[0].link.limit", "does not change red while it runs"),
@@ -116,6 +116,8 @@ def test_other_engines_name_engines_with_changes() -> None:
         # 20 packets of 1500 bytes, framed, take 24.2 ms.
         ("droptail", {"limit": "20 packets"}, (10, 24.3)),
         ("cake@linux bandwidth 9mbit", {"aqm": "cake@linux bandwidth 2mbit"}, (10, 60)),
+        ("codel@act", {"aqm": "codel@act target 40ms"}, (25, 45)),
+        ("sojourn:tbf rate 9mbit burst 5kB { codel }", {"aqm": "sojourn:tbf rate 3mbit burst 5kB { codel }"}, (5, 60)),
     ],
 )
 def test_a_queue_changes_in_the_guest(aqm: str, change: dict[str, Any], limit_ms: tuple[float, float]) -> None:

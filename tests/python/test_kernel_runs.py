@@ -48,6 +48,34 @@ def result(kernel: Kernel) -> Result:
     return Scenario.build(SCENARIO).run(1, engine="kernel")
 
 
+@pytest.mark.parametrize(
+    ("aqm", "keys"),
+    [
+        ("codel@linux ecn", {}),
+        ("fq_codel@linux target 3ms", {"gso": True}),
+        ("pie@linux ecn", {"count": 40}),
+        ("fq_pie@linux", {}),
+        ("sfq@linux depth 30", {}),
+        ("cake@linux bandwidth 7mbit ack_filter filter", {"direction": "reverse"}),
+        ("red@linux min 12500B max 37500B", {}),
+        ("ared@linux-5.7 min 12500B max 37500B", {"count": 7}),
+        ("drophead", {}),
+    ],
+)
+def test_sojourn_s_discipline_in_the_kernel_is_the_kernel_s(kernel: Kernel, aqm: str, keys: dict[str, Any]) -> None:
+    flow = {**FLOWS[0], "ecn": True, **keys}
+    link = {"rate": "7.3 Mbit/s", "delay": "9 ms", "limit": "10240 packets" if "cake" in aqm else "333 packets"}
+    if keys.get("gso"):
+        link["account"] = "ip"
+    document = {**SCENARIO, "duration": "4 s", "probes": {"packets": True}, "flows": [flow, *FLOWS[1:]]}
+    runs = [
+        Scenario.build({**document, "link": {**link, "aqm": text}}).run(5, engine="kernel")
+        for text in (aqm, f"sojourn:{aqm}")
+    ]
+    assert runs[0].packets.equals(runs[1].packets), "every packet, its time, fate and ECN field"
+    assert len(runs[0].packets) > 2_000
+
+
 def test_a_run_has_the_tables_of_a_simulation_and_numbers_that_fit(result: Result) -> None:
     simulated = Scenario.build(SCENARIO).run(1)
     assert result.table_names == simulated.table_names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import numpy as np
@@ -147,8 +148,8 @@ def _link(name: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("changes", "text"),
     [
-        ({"link": {"aqm": "codel@act"}}, "link.aqm: the engine kernel has no codel@act; choose codel@linux"),
-        ({"link": {"aqm": "dualpi2"}}, "link.aqm: the engine kernel has no dualpi2; choose one of droptail, "),
+        ({"link": {"aqm": "netem duplicate 1%"}}, "link.aqm.duplicate: the engine kernel cannot duplicate the packets"),
+        ({"link": {"aqm": "fq"}}, "link.aqm: the engine kernel does not tell a queue when senders want to send"),
         ({"link": {"aqm": "codel@linux keep_above"}}, "link.aqm.keep_above: the engine kernel cannot set keep_above"),
         ({"link": {"aqm": "pie@linux max_burst 10ms"}}, "link.aqm.max_burst: the engine kernel cannot set max_burst"),
         ({"link": {"aqm": "pie@linux alpha 0.13"}}, "link.aqm.alpha: the engine kernel counts the gains of PIE in"),
@@ -261,8 +262,8 @@ def _link(name: str) -> dict[str, str]:
             "links[0].loss: the engine kernel does not support loss behind the queue; leave it out",
         ),
         (
-            {"links": [{"name": "second", "rate": "5 Mbit/s", "reverse": {"aqm": "dualpi2"}}]},
-            "links[0].reverse.aqm: the engine kernel has no dualpi2; choose one of droptail, ",
+            {"links": [{"name": "second", "rate": "5 Mbit/s", "reverse": {"aqm": "fq"}}]},
+            "links[0].reverse.aqm: the engine kernel does not tell a queue when senders want to send",
         ),
     ],
 )
@@ -570,11 +571,44 @@ def test_both_ends_set_the_code_point_of_a_group() -> None:
             "link.aqm: the engine kernel does not support red in a class",
         ),
         ("prio { band 1 { tbf { codel } } }", "link.aqm: the engine kernel does not support nested parents"),
-        ("prio { band 1 { codel@act } }", "link.aqm: the engine kernel has no codel@act"),
         ("prio handle f000", "link.aqm.handle: the engine kernel reserves handles from e000: on"),
-        ("avq", "link.aqm: the engine kernel has no avq; choose one of .*cake, tbf, prio, htb"),
     ],
 )
 def test_unsupported_children_are_refused(aqm: str, error: str) -> None:
     with pytest.raises(InputError, match=error):
         line(aqm)
+
+
+@pytest.mark.parametrize(
+    ("aqm", "text"),
+    [
+        ("codel@act target 7ms ecn", "codel@act target 7ms ecn"),
+        ("avq", "avq"),
+        ("dualpi2", "dualpi2"),
+        ("fq(codel@act) flows 16", "fq(codel@act) flows 16"),
+        ("sojourn:codel@linux", "codel@linux"),
+        ("sojourn:tbf rate 9mbit burst 5kB { pi2 }", "tbf rate 9Mbit/s burst 5000B { pi2 }"),
+    ],
+)
+def test_queue_managers_that_the_kernel_lacks_are_sojourn_s(aqm: str, text: str) -> None:
+    setting = "limit 40packets rate 10000000bit delay 5000000ns mtu 1514"
+    link = {"overhead": "14 B", "account": "adjusted"}
+    early = not text.startswith("codel")
+    assert line(aqm, "40 packets", **link) == (f"sojourn {setting} {text}", "", "40 packets", early)
+
+
+def test_sojourn_s_queue_takes_limits_together_and_goes_below_a_parent() -> None:
+    words, _, limit, _ = line("rem", "30 packets + 20 kB")
+    assert words.startswith("sojourn limit 30packets+20000B rate 10000000bit") and limit == "30 packets + 20000 B"
+    assert line("sojourn:sfq@linux", "1000 packets")[2:] == ("127 packets", False), "its own limit is lower"
+    network = lay_out(build(link={"aqm": "prio { band 1 { codel@act } }"}).document)
+    assert re.search(r"parent 1:1 handle e000: sojourn limit 1000packets .* codel@act$", network.files["L.tc"], re.M)
+
+
+def test_the_random_stream_of_a_queue_is_set_before_and_after_it_is_made() -> None:
+    job = engine._job(build(link={"aqm": "pi2"}), 7, "folder")[1]["job"]
+    lines = str(job).splitlines()
+    made = next(index for index, text in enumerate(lines) if text.startswith("exec tc -batch"))
+    drawn = [index for index, text in enumerate(lines) if text.startswith("random ")]
+    before, after = ([lines[index] for index in drawn if (index < made) == is_before] for is_before in (True, False))
+    assert len(before) == 2 and before == after

@@ -82,6 +82,13 @@ int sojourn_open_trace(void __user *data);
 int sojourn_restart_random(struct link_direction *dir, void __user *data);
 int sojourn_restart_controls(void __user *data);
 
+/* Called for every packet just before its enqueue, and for every segment that a queue discipline makes. */
+void sojourn_offered(struct sk_buff *skb, struct net_device *dev);
+
+/* For sch_sojourn.c: the flow of a packet, and the state of a device's random stream. */
+u32 sojourn_flow(struct sk_buff *skb, const struct net_device *dev);
+u64 sojourn_stream(const struct net_device *dev);
+
 extern const struct net_device_ops sojourn_ops;
 
 /* ---- reception by polls (card.c) -------------------------------------------------------------------------------- */

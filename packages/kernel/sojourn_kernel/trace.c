@@ -118,18 +118,36 @@ int sojourn_restart_controls(void __user *data)
 	return 0;
 }
 
-/*
- * Set the skb hash to the simulator's hash of the flow number. The first connection of a source has the source's number,
- * which is part of both addresses.
- */
-static void hash_flow(struct sk_buff *skb, const struct stream *stream)
+/* The simulator's number of a flow. The first connection of a source has the source's number, part of both addresses. */
+static u64 flow_number(const struct sk_buff *skb)
 {
 	const struct iphdr *ip = ip_hdr(skb);
 	const __be16 *ports = (const __be16 *)((const u8 *)ip + ip->ihl * 4);
 	u64 port = max(ntohs(ports[0]), ntohs(ports[1]));
-	u64 flow = (ntohl(ip->saddr) & 0xffff) | (port - FIRST_PORT) << 16;
 
-	skb_set_hash(skb, mix(flow ^ stream->perturbation) >> 32, PKT_HASH_TYPE_L4);
+	return (ntohl(ip->saddr) & 0xffff) | (port - FIRST_PORT) << 16;
+}
+
+/* Set the skb hash to the simulator's hash of the flow number. */
+static void hash_flow(struct sk_buff *skb, const struct stream *stream)
+{
+	skb_set_hash(skb, mix(flow_number(skb) ^ stream->perturbation) >> 32, PKT_HASH_TYPE_L4);
+}
+
+/* Flow of a packet for Sojourn's own disciplines, which perturb and hash it. */
+u32 sojourn_flow(struct sk_buff *skb, const struct net_device *dev)
+{
+	u8 number = device_number(dev);
+
+	if (number == NOT_TRACED || ((struct link_direction *)netdev_priv(dev))->config.flags & NAMED)
+		return skb_get_hash(skb);
+	return flow_number(skb);
+}
+
+/* State of the random stream of a device's queue discipline; 0 without a stream. */
+u64 sojourn_stream(const struct net_device *dev)
+{
+	return streams[device_number(dev)].state;
 }
 
 /* ---- the trace -------------------------------------------------------------------------------------------------- */
@@ -240,8 +258,6 @@ static void name_packet(struct sk_buff *skb)
 	skb->truesize = skb->len;
 }
 
-/* Called for every packet just before its enqueue, and for every segment that a queue discipline makes. */
-void sojourn_offered(struct sk_buff *skb, struct net_device *dev);
 void sojourn_offered(struct sk_buff *skb, struct net_device *dev)
 {
 	u8 number = device_number(dev);

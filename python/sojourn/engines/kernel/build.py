@@ -1,4 +1,7 @@
-"""Build of a kernel from a source package, in steps; an interrupted build is resumed."""
+"""Build of a kernel from a source package, in steps; an interrupted build is resumed.
+
+The compiled tree is kept: when our queue disciplines change, only they are compiled and the kernel is linked anew.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from typing import IO, Any
 from sojourn.base.commands import run_command
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.files import new_folder
-from sojourn.engines.kernel import cache, needs, selftest
+from sojourn.engines.kernel import cache, library, needs, selftest
 from sojourn.engines.kernel.cache import Kernel
 from sojourn.engines.kernel.patch import apply_edits, read_edits
 from sojourn.engines.kernel.source import fetch, full_version, unpack, version_file
@@ -27,6 +30,8 @@ Progress = Callable[[float, str], None]
 
 # Reproducible build: the version string seeds the kernel's random number generator.
 STAMP = {"KBUILD_BUILD_TIMESTAMP": "2026-01-01", "KBUILD_BUILD_USER": "sojourn", "KBUILD_BUILD_HOST": "sojourn"}
+TC_PLUGIN = "q_sojourn.so"
+"""What tc loads from $TC_LIB_DIR for the discipline `sojourn`."""
 OBJECTS = 900
 """Approximate number of compiled files, for the progress only."""
 
@@ -45,8 +50,8 @@ class BuildPaths:
 
     @property
     def work(self) -> Path:
-        """Working folder, kept until the build is finished."""
-        return self.root / f"work-{self.version}-{cache.recipe()}"
+        """Working folder with the compiled tree."""
+        return self.root / f"tree-{self.version}-{cache.recipe()}"
 
     @property
     def tree(self) -> Path:
@@ -79,14 +84,15 @@ def build(version: str, root: Path, *, jobs: int | None = None, progress: Progre
             (0.00, "fetching the source", lambda: _prepare(paths)),
             (0.12, "configuring", lambda: _configure(paths, guest)),
             (0.15, "compiling", lambda: _compile(paths, jobs or os.cpu_count() or 1, report)),
-            (0.97, "compiling the guest's program", lambda: _program(paths, guest)),
+            (0.96, "compiling the guest's program", lambda: _program(paths, guest)),
         ]
         for share, name, step in steps:
             report(share, name)
             _run_step(paths.work, name, step)
-        report(0.98, "trying it")
+        report(0.97, "linking the queue disciplines")
+        _link(paths)
+        report(0.99, "trying it")
         kernel = _assemble(paths)
-    shutil.rmtree(paths.work)
     report(1.0, "built")
     return kernel
 
@@ -126,6 +132,8 @@ def _prepare(paths: BuildPaths) -> None:
     links.mkdir()
     for path in [gpl_part / "Makefile", *gpl_part.glob("*.[ch]")]:
         shutil.copyfile(path, links / path.name)
+    (links / cache.QDISC).mkdir()
+    (links / cache.QDISC / "Makefile").touch()
 
 
 def _configure(paths: BuildPaths, guest: Path) -> None:
@@ -194,11 +202,24 @@ def _program(paths: BuildPaths, guest: Path) -> None:
     run_command(["gcc", "-O2", "-Wall", "-Wextra", "-static", "-o", str(paths.work / "guest"), *sources], paths.work)
 
 
+def _link(paths: BuildPaths) -> None:
+    """Compile the discipline `sojourn` and its part of tc, and link the kernel with the library."""
+    place, sources = paths.tree / "drivers" / "net" / "sojourn" / cache.QDISC, cache.require_gpl_part() / cache.QDISC
+    for pattern in cache.QDISC_FILES:
+        for path in sources.glob(pattern):
+            shutil.copyfile(path, place / path.name)
+    shutil.copyfile(library.make(paths.work), place / "library.o_shipped")
+    _make(paths, "linux")
+    plugin = str(paths.work / TC_PLUGIN)
+    run_command(["gcc", "-O2", "-Wall", "-fPIC", "-shared", "-o", plugin, str(sources / "q_sojourn.c")], paths.work)
+
+
 def _assemble(paths: BuildPaths) -> Kernel:
     """Install the kernel in the cache if it passes its self-test."""
     with new_folder(paths.done) as part:
         run_command(["strip", "-o", str(part / "linux"), str(paths.tree / "linux")], paths.work)
-        shutil.copy(paths.work / "guest", part / "guest")
+        for name in ("guest", TC_PLUGIN):
+            shutil.copy(paths.work / name, part / name)
         shutil.copy(paths.tree / ".config", part / "config")
         digest = hashlib.sha256((part / "linux").read_bytes() + (part / "guest").read_bytes()).hexdigest()[:12]
         kernel = Kernel(part / "linux", part / "guest", full_version(paths.tree), digest)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version as distribution_version
@@ -14,6 +14,7 @@ from pathlib import Path
 from sojourn import _core
 from sojourn.base.caches import cache_folder
 from sojourn.base.errors import MissingError
+from sojourn.engines.kernel import library
 
 VERSIONS = ("6.1", "6.12", "7.3")
 """Linux versions that can be built; the first one is the default."""
@@ -23,6 +24,9 @@ GUEST_SOURCES = Path(__file__).parent / "guest"
 GUEST_FILES = ("config*", "tool/*.c", "tool/*.h")
 GPL_FILES = ("edits.toml", "Makefile", "*.[ch]")
 """Files of sojourn-kernel, a package of its own, that become part of the kernel."""
+QDISC = "qdisc"
+"""Its folder with the queue discipline `sojourn`, which is exchanged together with the library below it."""
+QDISC_FILES = ("Makefile", "*.[ch]")
 GPL_PACKAGE, GPL_MODULE = "sojourn-kernel", "sojourn_kernel"
 CHECKOUT = Path(__file__).parents[4] / "packages" / "kernel" / GPL_MODULE
 """Folder of that package in a checkout."""
@@ -52,13 +56,13 @@ def root(given: Path | None = None) -> Path:
 
 
 def folder_of(version: str, place: Path) -> Path:
-    """Folder of a kernel; the recipe is part of its name, so that a new recipe needs a new build."""
-    return place / f"linux-{version}-{recipe()}"
+    """Folder of a kernel; the digests of its sources are part of its name, so that changed ones need a new build."""
+    return place / f"linux-{version}-{recipe()}-{qdisc_recipe()}"
 
 
 def find(version: str = VERSIONS[0], place: Path | None = None) -> Kernel | None:
     """Built kernel of a version with the current recipe, if there is one."""
-    if gpl_part() is None:
+    if gpl_part() is None or not library.is_at_hand():
         return None
     folder = folder_of(version, root(place))
     try:
@@ -100,9 +104,20 @@ def require_gpl_part() -> Path:
 
 @cache
 def recipe() -> str:
-    """Digest of all our inputs of a kernel build, without the Linux source."""
+    """Digest of our inputs of a kernel build, without the Linux source and without our queue disciplines."""
     own = {str(path.relative_to(GUEST_SOURCES)): path for path in _files(GUEST_SOURCES, GUEST_FILES)}
     own |= {f"gpl2/{path.name}": path for path in _files(require_gpl_part(), GPL_FILES)}
+    return _digest_of(own)
+
+
+@cache
+def qdisc_recipe() -> str:
+    """Digest of our queue disciplines and of the discipline of the kernel that calls them."""
+    own = {path.name: path for path in _files(require_gpl_part() / QDISC, QDISC_FILES)}
+    return hashlib.sha256(f"{library.digest()} {_digest_of(own)}".encode()).hexdigest()[:12]
+
+
+def _digest_of(own: Mapping[str, Path]) -> str:
     digest = hashlib.sha256()
     for name, path in sorted(own.items(), key=lambda one: Path(one[0])):
         text = path.read_bytes()

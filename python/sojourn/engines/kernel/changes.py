@@ -16,6 +16,7 @@ from typing import Any
 from sojourn.base.errors import MissingError
 from sojourn.engines.kernel import guest_change
 from sojourn.engines.kernel.network import START_NS, Network
+from sojourn.engines.kernel.own_qdisc import is_own
 from sojourn.engines.kernel.parents import is_parent
 from sojourn.engines.kernel.qdisc import DISCIPLINES, queue
 from sojourn.engines.kernel.refuse import refuse
@@ -102,11 +103,13 @@ def _line(link: Direction, where: str, states: tuple[Mapping[str, Any], Mapping[
     before, after = states
     old = before["aqm"]
     at = f"{where}.{'aqm' if after['aqm'] != old else 'limit'}"
-    if is_parent(old) or DISCIPLINES[old["name"]].limit == "inside" or old["name"] in UNCHANGEABLE:
-        refuse(at, f"does not change {old['name']} while it runs", "leave it as it is, or simulate it")
-    # Linux refuses `flows` in a change, even if it is the current number.
-    line = re.sub(r" flows \d+", "", queue(where, after).line)
-    return f"qdisc change dev {link.device} parent 1:1 handle {handle:x}: {line}"
+    new = queue(where, after).line
+    if not is_own(new):
+        if is_parent(old) or DISCIPLINES[old["name"]].limit == "inside" or old["name"] in UNCHANGEABLE:
+            refuse(at, f"does not change {old['name']} while it runs", "leave it as it is, or simulate it")
+        # Linux refuses `flows` in a change, even if it is the current number.
+        new = re.sub(r" flows \d+", "", new)
+    return f"qdisc change dev {link.device} parent 1:1 handle {handle:x}: {new}"
 
 
 def _wait_command(at_ns: int, file: str) -> str:

@@ -9,7 +9,7 @@ from sojourn import _core
 from sojourn.engines.endpoint_log import EndpointLog
 from sojourn.engines.kernel import cache, changes
 from sojourn.engines.kernel.guest import boot, job_folder
-from sojourn.engines.kernel.network import START_NS, Network, lay_out
+from sojourn.engines.kernel.network import CREATION_NS, START_NS, Network, lay_out
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.kernel.routers import directions
 from sojourn.engines.kernel.trace import entries, read_trace, timeouts
@@ -69,9 +69,14 @@ def _job(
     plan = _core.plan(scenario.canonical, seed)
     sources = traffic(document, plan, network.ends, _core.starts(scenario.canonical).tolist())
     router, device = network.traced
+    streams = _streams(document, seed)
+    # Before the queues are made, because `sojourn` takes the state then; and after, because others draw meanwhile.
+    made = network.job.index(f"until {CREATION_NS}")
     job = [
-        *network.job,
-        *_streams(document, seed),
+        *network.job[:made],
+        *streams,
+        *network.job[made:],
+        *streams,
         f"at {router}",
         f"controls {device} {seed}",
         f"trace {device} {folder}/trace",

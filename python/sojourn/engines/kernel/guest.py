@@ -112,6 +112,7 @@ def _command(kernel: Kernel, folder: Path, number: int) -> list[str]:
         f"uml_dir={folder}",
         "umid=machine",
         f"SOJOURN_JOB={folder}",
+        f"TC_LIB_DIR={kernel.image.parent}",
     ]
 
 

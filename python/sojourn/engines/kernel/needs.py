@@ -20,6 +20,8 @@ TOOLS = {
     "tar": "tar",
     "xz": "xz-utils",
     "strip": "binutils",
+    "ld": "binutils",
+    "objcopy": "binutils",
     "apt-get": "apt",
     "dpkg-deb": "dpkg",
 }

@@ -79,6 +79,8 @@ def lay_out(document: Mapping[str, Any]) -> Network:
     network, links = Network(), directions(document)
     if len(links) > MAX_QUEUES:
         refuse("links", f"numbers at most {MAX_QUEUES} queues, not {len(links)}", "simulate it")
+    for link in links:
+        _check_link(link)
     network.queues = [queue(link.place, link.keys) for link in links]
     network.traced = (links[0].router, links[0].device)
     crossed = paths(document, links)
@@ -232,7 +234,8 @@ def _send_buffer(flow: Mapping[str, Any]) -> int:
     return octets("send_buffer", flow["send_buffer"]) if flow.get("send_buffer") else 67_108_864
 
 
-def _bottleneck(direction: Direction, offloads: int) -> list[str]:
+def _check_link(direction: Direction) -> None:
+    """Refuse links that the device lacks; a queue is translated by the link's rate."""
     place, link = direction.place, direction.keys
     reasons = {
         "loss": "does not support loss behind the queue",
@@ -246,6 +249,10 @@ def _bottleneck(direction: Direction, offloads: int) -> list[str]:
         refuse(f"{place}.change", "does not support opportunities", "choose fluid or latch")
     if link["framing"] != "ethernet":
         refuse(f"{place}.framing", f"does not know {link['framing']}", "choose ethernet, with an overhead")
+
+
+def _bottleneck(direction: Direction, offloads: int) -> list[str]:
+    place, link = direction.place, direction.keys
     stop, wake, flags = _below(place, link)
     flags |= STEP_LATCHED * (link.get("change") == "latch") | CARRY_OVER | offloads
     delay = nanoseconds(f"{place}.delay", link["delay"])

@@ -14,6 +14,7 @@ from typing import Any
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.kernel.routers import Direction, Path
 from sojourn.engines.values import nanoseconds, octets
+from sojourn.model.aqms.spelling import FORCED
 
 OFFLOADS, SPLITS = 16, 32
 """Link flags of sojourn-kernel (sojourn.h)."""
@@ -59,7 +60,7 @@ class Offloads:
 
 def splits(link: Mapping[str, Any]) -> bool:
     """Whether a link's queue discipline segments super-packets at enqueue."""
-    return link["aqm"]["name"] == "cake" and bool(link["aqm"]["split_gso"])
+    return link["aqm"]["name"] in ("cake", f"{FORCED}cake") and bool(link["aqm"]["split_gso"])
 
 
 def _card(device: str, number: int, link: Direction) -> str:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sojourn.base.units import initial_value
-from sojourn.engines.kernel.parents import TRANSLATORS as PARENTS
+from sojourn.engines.kernel.own_qdisc import is_forced, limit_text, own_line
 from sojourn.engines.kernel.parents import Parent, is_parent, parent
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.values import bits, limit_of, nanoseconds, non_profile_parameters, octets
+from sojourn.model.aqms.spelling import FORCED
 
 Word = Callable[[str, str, Any], str]
 """Formatter of a parameter for tc, given place, tc's name and the scenario's value."""
@@ -55,12 +57,9 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
     name, where = table["name"], f"{place}.aqm"
     if is_parent(table):
         return _parent(place, link)
-    if name not in DISCIPLINES:
-        refuse(where, f"has no {name}", f"choose one of {', '.join([*DISCIPLINES, *PARENTS])}")
+    if is_forced(table) or name not in DISCIPLINES or table["profile"] not in DISCIPLINES[name].profiles:
+        return _own(place, link)
     kind = DISCIPLINES[name]
-    if table["profile"] not in kind.profiles:
-        best = next((p for p in kind.profiles if p.startswith("linux")), None)
-        refuse(where, f"has no {name}@{table['profile']}", f"choose {f'{name}@{best}' if best else name}")
     _refuse_parameters(where, name, table, kind)
     if table.get("bandwidth") == "0 bit/s" and name != "cake":  # the link's rate; tc's default is 10 Mbit/s
         table = {**table, "bandwidth": initial_value(link["rate"])}
@@ -70,6 +69,15 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
     if isinstance(link["limit"], list) or "+" in link["limit"]:
         refuse(f"{place}.limit", "accepts only one limit", "keep one of them")
     return _limited(place, kind, " ".join(word for word in words if word), link["limit"], table, link)
+
+
+def _own(place: str, link: Mapping[str, Any]) -> Queue:
+    """Translate a queue manager to our discipline; one that the kernel lacks may drop early."""
+    aqm, limit = link["aqm"], limit_text(link)
+    if isinstance(aqm.get("limit"), int) and re.fullmatch(r"\d+ packets", limit):
+        limit = f"{min(int(limit.split()[0]), aqm['limit'])} packets"
+    known = DISCIPLINES.get(aqm["name"].removeprefix(FORCED))
+    return Queue(own_line(place, link), limit=limit, drops_early=known is None or known.drops_early)
 
 
 def _parent(place: str, link: Mapping[str, Any]) -> Queue:
@@ -107,7 +115,7 @@ def _refuse_parameters(where: str, name: str, table: Mapping[str, Any], kind: Di
     """Refuse a parameter that tc lacks, unless it has the profile's value."""
     for key in non_profile_parameters(table):
         if key not in kind.words and key not in _DERIVED:
-            refuse(f"{where}.{key}", f"cannot set {key} of {name}", "leave it out")
+            refuse(f"{where}.{key}", f"cannot set {key} of {name}", f"leave it out, or write {FORCED}{name}")
 
 
 def _tc_name(kind: Discipline, key: str) -> str:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 POLICY = "policy:"
 """Prefix of the name of a policy in a file."""
 LIBRARY = r"[^\s(){},;@:]*[^\s(){},;@:/]\.so(?:\.\d+)*(?::[^\s(){},;@:]+)?(?![^\s(){},;@])"
-REFERENCE = re.compile(rf"{LIBRARY}|[^\s(){{}},;@]+:[^\s(){{}},;@:]+")
+FORCED = "sojourn:"
+"""Prefix of a queue manager that the kernel engine takes from this library although the kernel has one of that name."""
+REFERENCE = re.compile(rf"{LIBRARY}|(?<![^\s(){{}},;@])(?!{FORCED})[^\s(){{}},;@]+:[^\s(){{}},;@:]+")
 """Name of a class, library or policy within the spelling of an AQM.
 
 Blanks, brackets, braces, commas, semicolons, colons, @ and % in a path are escaped.

@@ -1,0 +1,97 @@
+"""Sojourn's queue disciplines as an object file, with which a guest's kernel is linked.
+
+A checkout makes it from `crates/qdisc` and needs cargo; the wheel has it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import lzma
+import os
+import re
+import shutil
+from functools import cache
+from pathlib import Path
+
+from sojourn.base.commands import run_command
+from sojourn.base.errors import MissingError
+from sojourn.base.files import temporary_folder
+
+CHECKOUT = Path(__file__).parents[4]
+CRATES = ("aqm", "qdisc")
+"""Crates that the object file contains."""
+PACKED = Path(__file__).parent / "guest" / "sojourn_qdisc.o.xz"
+"""The object file of the wheel."""
+UNNEEDED_SECTIONS = (".llvmbc", ".llvmcmd", ".comment")
+
+
+def is_checkout() -> bool:
+    """Whether the crates are here."""
+    return (CHECKOUT / "crates" / "qdisc" / "Cargo.toml").is_file()
+
+
+def is_at_hand() -> bool:
+    """Whether a build has the library: a checkout's crates, or the object file of a wheel."""
+    return is_checkout() or PACKED.exists()
+
+
+@cache
+def digest() -> str:
+    """Digest of the library that a build would take; raises `MissingError` without one."""
+    if is_checkout():
+        return _digest_of(sorted(_sources()))
+    if not is_at_hand():
+        raise MissingError(f"{PACKED.name} is missing, which only a wheel of Sojourn has; install it from one")
+    return _digest_of([PACKED])
+
+
+def make(into: Path) -> Path:
+    """Make the object file in a folder and return its path."""
+    target = into / "sojourn_qdisc.o"
+    if not is_checkout():
+        target.write_bytes(lzma.decompress(PACKED.read_bytes()))
+        return target
+    if shutil.which("cargo") is None:
+        raise MissingError("cargo is missing; install Rust from https://rustup.rs, or Sojourn from a wheel")
+    built = into / "library"
+    words = ["--locked", "--package", "sojourn-qdisc", "--profile", "kernel", "--features", "freestanding"]
+    # Debug builds of a caller do not apply to the kernel's profile.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CARGO_PROFILE_")}
+    command = ["cargo", "rustc", "--quiet", *words, "--crate-type", "staticlib", "--target-dir", str(built)]
+    run_command(command, CHECKOUT, environment=environment)
+    archive = built / "kernel" / "libsojourn_qdisc.a"
+    kept = _exports()
+    joined = into / "joined.o"
+    roots = [word for name in kept for word in ("-u", name)]
+    run_command(["ld", "-r", "--gc-sections", *roots, "-o", str(joined), str(archive)], into)
+    removed = [word for section in UNNEEDED_SECTIONS for word in ("-R", section)]
+    globals_ = [f"--keep-global-symbol={name}" for name in kept]
+    run_command(["objcopy", *globals_, *removed, "--strip-unneeded", str(joined), str(target)], into)
+    joined.unlink()
+    return target
+
+
+def pack(path: Path) -> None:
+    """Write the compressed object file, for a wheel."""
+    with temporary_folder("sojourn-library-") as folder:
+        path.write_bytes(lzma.compress(make(folder).read_bytes(), preset=9))
+
+
+def _exports() -> list[str]:
+    """Names of the library's functions."""
+    border = (CHECKOUT / "crates" / "qdisc" / "src" / "border.rs").read_text(encoding="utf-8")
+    return re.findall(r'pub unsafe extern "C" fn (\w+)', border)
+
+
+def _sources() -> list[Path]:
+    crates = [CHECKOUT / "crates" / name for name in CRATES]
+    found = [path for crate in crates for path in (crate / "src").rglob("*.rs")]
+    return [*found, *(crate / "Cargo.toml" for crate in crates), CHECKOUT / "Cargo.lock", CHECKOUT / "Cargo.toml"]
+
+
+def _digest_of(files: list[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in files:
+        text = path.read_bytes()
+        digest.update(f"{path.name}\0{len(text)}\0".encode() + text)
+    return digest.hexdigest()[:12]
