@@ -22,6 +22,7 @@ LEVELS = {
     "crates/media": 0.5,
     "crates/net": 0.5,
     "crates/py": 2.0,
+    "crates/qdisc": 0.5,
     "crates/sim": 1.2,
     "crates/tcp": 1.2,
     "crates/web": 1.0,

@@ -173,7 +173,7 @@ pub unsafe extern "C" fn sojourn_qdisc_change(
     }
 }
 
-/// Forgets all packets, which the kernel has freed, and starts anew.
+/// Forgets all packets, which the kernel has freed, and starts as at its creation.
 ///
 /// # Safety
 /// As [`sojourn_qdisc_enqueue`].

@@ -75,7 +75,7 @@ impl Queue {
         Ok(Self { qdisc, named, limits, setup })
     }
 
-    /// Changes parameters or limits at `now`; the packets stay, but for those that no longer fit.
+    /// Changes parameters or limits at `now`; packets that no longer fit are dropped, the others stay.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl Queue {
         ticks(&self.named)
     }
 
-    /// Starts anew at `now` without packets, which the kernel has freed.
+    /// Starts as at its creation, at `now` and without packets, which the kernel has freed.
     pub fn reset(&mut self, now: Instant) {
         self.setup.now = now;
         self.qdisc = empty(&self.named, self.limits, &self.setup);

@@ -8,7 +8,11 @@
 #include <linux/ip.h>
 #include <linux/ipv6.h>
 #include <linux/module.h>
+#include <linux/version.h>
 #include <net/dsfield.h>
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#include <net/gso.h>
+#endif
 #include <net/inet_ecn.h>
 #include <net/ipv6.h>
 #include <net/pkt_sched.h>
@@ -65,6 +69,7 @@ struct sojourn_sched {
 	bool is_arrival_dropped;
 	bool is_flow_hit;		/* another packet of the arriving one's flow was dropped */
 	bool splits;
+	bool changes;			/* during a change of parameters */
 	struct drops enqueue_drops;
 	struct drops dequeue_drops;	/* not yet told to the parents */
 };
@@ -134,12 +139,12 @@ void sojourn_qdisc_dropped(void *user, uintptr_t handle, u32 ecn, u32 reason)
 	}
 	if (q->to_free)
 		__qdisc_drop(skb, q->to_free);
-	else
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+	else if (!q->changes)
 		qdisc_dequeue_drop(sch, skb, QDISC_DROP_CONGESTED);
-#else
-		kfree_skb(skb);
 #endif
+	else
+		kfree_skb(skb);
 }
 
 size_t sojourn_qdisc_head(void *user, uintptr_t handle, u8 *bytes, size_t room)
@@ -365,6 +370,9 @@ static int sojourn_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	qdisc_watchdog_init(&q->watchdog, sch);
 	timer_setup(&q->timer, on_timer, 0);
 	q->sch = sch;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+	sch->flags |= TCQ_F_DEQUEUE_DROPS;
+#endif
 	error = read_options(tb, opt, extack);
 	if (error < 0)
 		return error;
@@ -397,8 +405,10 @@ static int sojourn_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 	text = string_of(tb[SOJOURN_TEXT], default_text);
 	limit = string_of(tb[SOJOURN_LIMIT], "");
 	sch_tree_lock(sch);
+	q->changes = true;
 	done = sojourn_qdisc_change(q->queue, ktime_get_ns(), sch, text, strlen(text), limit, strlen(limit), reason,
 				    sizeof(reason));
+	q->changes = false;
 	q->splits = sojourn_qdisc_splits_gso(q->queue);
 	report_drops(sch);
 	sch_tree_unlock(sch);

@@ -50,7 +50,7 @@ struct sojourn_queue *sojourn_qdisc_create(const struct sojourn_setup *setup, co
 					   const char *limit, size_t limit_len, char *why, size_t room);
 bool sojourn_qdisc_change(struct sojourn_queue *queue, u64 now, void *user, const char *text, size_t text_len,
 			  const char *limit, size_t limit_len, char *why, size_t room);
-/* Forgets all packets and starts anew. */
+/* Forgets all packets and starts as at its creation. */
 void sojourn_qdisc_reset(struct sojourn_queue *queue, u64 now);
 void sojourn_qdisc_free(struct sojourn_queue *queue);
 /* 0: the packet waits, 1: newly marked, 2 and the reason: it or another was dropped (sojourn_qdisc_dropped). */
