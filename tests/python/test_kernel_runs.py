@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
 import shutil
 import subprocess
@@ -74,6 +75,37 @@ def test_sojourn_s_discipline_in_the_kernel_is_the_kernel_s(kernel: Kernel, aqm:
     ]
     assert runs[0].packets.equals(runs[1].packets), "every packet, its time, fate and ECN field"
     assert len(runs[0].packets) > 2_000
+
+
+def test_tc_shows_sojourn_s_state_and_its_refusals(kernel: Kernel) -> None:
+    add = "tc qdisc add dev f parent 1:1 handle 10: sojourn"
+    # Each line of the shell's script is a line of the job; a quote would end the word.
+    script = f"""
+        {add} rate fast codel; {add} coddle; {add} limit many codel; {add} netem corrupt 1%
+        {add} limit 5 rate 10mbit delay 20ms mtu 1500 codel@act target 7ms ecn && tc qdisc show dev f
+        tc qdisc change dev f parent 1:1 handle 10: sojourn limit 9kB codel@act target 8ms
+        tc qdisc change dev f parent 1:1 handle 10: sojourn pie; tc -j qdisc show dev f; tc -s qdisc show dev f
+    """
+    with job_folder() as folder:
+        job = [
+            "exec ip link add f type sojourn",
+            "exec ip link set f.p up",
+            "exec ip link set f up",
+            "exec tc qdisc add dev f root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
+            "exec sh script",
+        ]
+        said = folder / "said"
+        files = {"job": "\n".join([*job, ""]), "script": f"exec > said 2>&1\n{script}\ntrue\n"}
+        boot(kernel, folder, files, seed=1)
+        lines = [line.strip() for line in said.read_text().splitlines()]
+    text = "\n".join(lines)
+    assert 'sojourn: rate "fast": write e.g. 100mbit' in text
+    assert 'Error: unknown AQM "coddle"; did you mean "codel"?.' in text
+    assert "Error: limit: " in text and "use the kernel's own netem" in text
+    assert "qdisc sojourn 10: parent 1:1 limit 5packets codel@act target 7ms ecn" in text
+    assert "this queue has codel; replace it instead of changing it to pie" in text
+    assert '"spelling":"limit 9000B codel@act target 8ms' in text
+    assert re.search(r"arrived 0 departed 0 marked 0 count 0", text)
 
 
 def test_a_run_has_the_tables_of_a_simulation_and_numbers_that_fit(result: Result) -> None:

@@ -51,8 +51,8 @@ pub struct Ticks {
 }
 
 impl Queue {
-    /// Makes the discipline `text`, in Sojourn's spelling (`codel@act target 7ms ecn`), within `limit` (`1000 packets`,
-    /// `250kB+1000`; empty: 1000 packets).
+    /// Makes the discipline `text`, in Sojourn's spelling (`codel@act target 7ms ecn`), within `limit` (`1000` or
+    /// `1000packets`, `250kB`, `50ms`, several joined by `+`; empty: 1000 packets).
     ///
     /// # Errors
     ///
@@ -60,7 +60,10 @@ impl Queue {
     pub fn create(text: &str, limit: &str, setup: Setup) -> Result<Self, String> {
         let limits = match limit.trim() {
             "" => DEFAULT_LIMITS,
-            given => Limits::parse(given).map_err(|error| format!("limit: {error}"))?,
+            given => match given.parse() {
+                Ok(packets) => Limits::packets(packets),
+                Err(_) => Limits::parse(given).map_err(|error| format!("limit: {error}"))?,
+            },
         };
         let named = configured(text, setup.now)?;
         let (name, effects) = (named.algorithm().name, named.config.effects());

@@ -178,6 +178,9 @@ fn a_change_keeps_the_packets_and_refuses_another_discipline() {
     let reason = change(queue, &mut machine, "pie", "20packets").expect_err("another discipline");
     assert_eq!(reason, "this queue has codel; replace it instead of changing it to pie");
     assert_eq!(spelling(queue), "limit 20packets codel target 9ms ecn", "nothing has changed");
+    change(queue, &mut machine, "codel target 9ms ecn", "15+30kB").expect_err("a sum needs units");
+    change(queue, &mut machine, "codel target 9ms ecn", "20").unwrap();
+    assert_eq!(spelling(queue), "limit 20packets codel target 9ms ecn", "as tc counts");
     let mut text = [0xff; 400];
     // SAFETY: as above.
     unsafe { sojourn_qdisc_state(queue, 10, text.as_mut_ptr(), text.len()) };
