@@ -29,6 +29,8 @@ CRATE_FILES := $(shell find crates -type f -not -path '*/tests/*' -not -path '*/
 
 # One interpreter for every build of the extension module: PyO3 recompiles when the interpreter it finds changes.
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+# Compiled modules are kept, even if the shell says otherwise: tests start hundreds of processes, each of which would compile them.
+export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help
 help: ## list the targets
