@@ -20,6 +20,8 @@ STEPS = 12
 """Values of a profile on each side of the best one."""
 TIED = 4.0
 """A key is tied to others if its interval shrinks by more than this factor when they are held (correlation 0.97)."""
+HALVINGS = 12
+"""Bisections of the step in which an interval ends: an end is known to 1/49,000 of the way to the box's edge."""
 
 IN_ALL = 12.0
 """Prior information of a key uniform over the cube: the variance of a uniform number is 1/12."""
@@ -72,29 +74,28 @@ class Likelihood:
         self.seen = seen
         self.threshold = threshold
         """Maximum increase of the sum within the 95 % interval of one key."""
-        self._root = np.eye(len(seen))
         self.best = np.clip(self.box.centre, self.box.low, self.box.high)
         for _ in range(2):  # the surfaces' error depends on the position of the optimum
-            self._root = self._root_at(self.best)
+            self._whitening = np.linalg.inv(self._root_at(self.best))
             self.best = self._least({}, [self.best, *self._starts()])
-        self._root = self._root_at(self.best)
+        self._whitening = np.linalg.inv(self._root_at(self.best))
         self.least = self.sum_at(self.best)
 
     def residuals(self, cube: Array) -> Array:
         """Standardised residuals, simulated minus measured, decorrelated with the covariance at the best point."""
-        return np.asarray(np.linalg.solve(self._root, self._left(cube)), dtype=float)
+        return np.asarray(self._whitening @ self._left(cube), dtype=float)
 
     def sum_at(self, cube: Array) -> float:
         """Sum of squared residuals at a point, with the surfaces' uncertainty there: it grows towards a box's edges."""
         return float(np.sum(np.linalg.solve(self._root_at(cube), self._left(cube)) ** 2))
 
-    def slopes(self) -> Array:
-        """Derivatives of the residuals at the best point."""
-        return np.asarray(np.linalg.solve(self._root, self.surfaces.slopes(self.best)[self.seen]), dtype=float)
+    def slopes(self, cube: Array) -> Array:
+        """Derivatives of the residuals at a point, one column per key."""
+        return np.asarray(self._whitening @ self.surfaces.slopes(cube)[self.seen], dtype=float)
 
     def covariance(self) -> Array:
         """Covariance of the keys in the cube; undetermined directions have that of the whole range."""
-        slopes = self.slopes()
+        slopes = self.slopes(self.best)
         found: Array = np.linalg.inv(slopes.T @ slopes + IN_ALL * np.eye(slopes.shape[1]))
         return found
 
@@ -169,6 +170,7 @@ class Likelihood:
             least_squares(
                 lambda part: self.residuals(whole(part)),
                 np.clip(one[free], low + inner, high - inner),
+                jac=lambda part: self.slopes(whole(part))[:, free],
                 bounds=(low, high),
             )
             for one in starts
@@ -198,7 +200,7 @@ def probability(sum_of_squares: float, degrees: int, free: int) -> float | None:
 
 def crossing(grown: Callable[[float], float], inside: float, outside: float, threshold: float) -> float:
     """First point between two others where a function exceeds `threshold`, by bisection: it need not be smooth."""
-    for _ in range(24):
+    for _ in range(HALVINGS):
         middle = (inside + outside) / 2
         if grown(middle) > threshold:
             outside = middle

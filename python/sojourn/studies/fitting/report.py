@@ -106,7 +106,7 @@ def probability_of(data: Data, best: FitResult) -> float | None:
 
 def _parameters(best: FitResult) -> int:
     """Number of parameters that the data determine: tied keys count once, keys without effect not at all."""
-    values = np.linalg.svd(best.likelihood.slopes(), compute_uv=False)
+    values = np.linalg.svd(best.likelihood.slopes(best.likelihood.best), compute_uv=False)
     return int(np.sum(values > np.sqrt(IN_ALL)))
 
 

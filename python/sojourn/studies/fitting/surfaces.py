@@ -73,21 +73,22 @@ class Surfaces:
 
     def slopes(self, cube: Array) -> Array:
         """Derivatives at a point, one row per number."""
-        step = 1e-4
-        columns = []
-        for axis in range(len(cube)):
-            move = np.zeros(len(cube))
-            move[axis] = step
-            columns.append((self.at(cube + move) - self.at(cube - move)) / (2 * step))
-        return np.stack(columns, axis=1)
+        places = (cube - self.box.centre) / self.box.half
+        unit = np.eye(len(places))
+        rows = [np.zeros((len(places), 1)), unit]
+        if self.quadratic:
+            one, other = np.triu_indices(len(places))
+            rows.append(unit[:, one] * places[other] + places[one] * unit[:, other])
+        found: Array = (np.hstack(rows) @ self._coefficients / self.box.half[:, None]).T
+        return found
 
     def _design(self, cubes: Array) -> Array:
         places = (cubes - self.box.centre) / self.box.half
-        columns = [np.ones(len(places)), *places.T]
+        columns = [np.ones((len(places), 1)), places]
         if self.quadratic:
-            keys = places.shape[1]
-            columns += [places[:, one] * places[:, other] for one in range(keys) for other in range(one, keys)]
-        return np.stack(columns, axis=1)
+            one, other = np.triu_indices(places.shape[1])
+            columns.append(places[:, one] * places[:, other])
+        return np.hstack(columns)
 
 
 SPARE = 3
