@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,11 @@ def _scenarios(paper: papers.Paper, figure_id: str, assumed: dict[str, Any]) -> 
     return [point.scenario.document for point in study_of(paper, figure_id, seeds=1, assumed=assumed).points]
 
 
+@cache
+def _usual(paper_id: str, figure_id: str) -> list[dict[str, Any]]:
+    return _scenarios(papers.paper(paper_id), figure_id, {})
+
+
 def _is_about(about: Assumption, value: Any, document: dict[str, Any]) -> bool:
     """Whether an alternative changes a run: alternatives for queue managers change only the managers that they name."""
     aqm = document["link"]["aqm"]
@@ -39,7 +45,7 @@ def test_an_alternative_changes_every_run_that_it_is_about_and_no_other(paper_id
     assert about.chosen not in about.alternatives
     assert set(about.figures) <= set(paper.figures)
     for figure_id in paper.figures:
-        usual = _scenarios(paper, figure_id, {})
+        usual = _usual(paper_id, figure_id)
         for value in about.alternatives:
             varied = _scenarios(paper, figure_id, {name: value})
             pairs = list(zip(usual, varied, strict=True))

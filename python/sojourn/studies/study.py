@@ -410,7 +410,7 @@ def _point(
 
 def _scenario(document: dict[str, Any], tables: Mapping[str, Mapping[str, Any]], base: Path) -> Scenario:
     """Scenario of a document with the keys in `tables` set; the core sets parameters of AQMs."""
-    changed, params = copy.deepcopy(document), {}
+    changed, params = json.loads(json.dumps(document, default=str)), {}  # a fifth of the time of deepcopy
     for table, sets in tables.items():
         for path, value in sets.items():
             if AQM_PARAMETER.search(path):

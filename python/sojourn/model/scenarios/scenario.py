@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -59,7 +60,7 @@ class Scenario:
         With `within` the text is untrusted: it may name files below `base` only; others are rejected unread.
         """
         pairs = [(key, spelled(value)) for key, value in (sets or {}).items()]
-        return cls(_core.parse_scenario(text, pairs, str(Path(base).resolve()), within))
+        return cls(_core.parse_scenario(text, pairs, os.path.realpath(base), within))
 
     @classmethod
     def build(cls, document: Mapping[str, object], *, base: Path | str = ".") -> Scenario:
