@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
+from functools import cache, partial
 from pathlib import Path
 
 from attack.inputs import environment
@@ -18,7 +19,7 @@ from attack.scenarios import FILES
 from sojourn.studies.runs.order import ORDER
 
 SCENARIO = """
-duration = "150 s"
+duration = "60 s"
 warmup = "1 s"
 [link]
 rate = "20 Mbit/s"
@@ -37,7 +38,7 @@ OWN = '[sweep]\n"link.aqm" = ["mine.py:Mine", "mine.py:Mine depth 30"]\nseeds = 
 LINES = {
     "study": ["sweep", "study.toml", "-o", "out", "--jobs", "2"],
     "queue managers in Python": ["sweep", "own.toml", "-o", "out", "--jobs", "2"],
-    "comparison": ["compare", "--aqm", "codel,pie", "--duration", "300 s", "--seeds", "3", "-o", "out"],
+    "comparison": ["compare", "--aqm", "codel,pie", "--duration", "120 s", "--seeds", "3", "-o", "out"],
     "run": ["run", "one.toml", "-o", "out"],
 }
 SIGNALS = (signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
@@ -62,21 +63,21 @@ def attack(count: int, seed: int) -> Kills:
     rng, found = random.Random(f"kills {seed}"), Kills()
     with tempfile.TemporaryDirectory(prefix="sojourn-kills-") as folder:
         work = Path(folder) / "work"  # fixed name, because manifests contain paths
-        references = {name: _reference(work, words) for name, words in LINES.items()}
+        reference = cache(partial(_reference, work))
         for _ in range(count):
             name = rng.choice(list(LINES))
-            files, took_s = references[name]
+            files, took_s = reference(name)
             _kill_one(found, work, name, files, rng.uniform(0.1, 1.0) * took_s, rng.choice(SIGNALS))
     return found
 
 
-def _reference(folder: Path, words: list[str]) -> tuple[dict[str, str], float]:
+def _reference(folder: Path, name: str) -> tuple[dict[str, str], float]:
     """Digests of the files that a command line writes, and its duration in s."""
     _prepare(folder)
     began = time.monotonic()
-    code, stderr = _finish(_start(folder, words))
+    code, stderr = _finish(_start(folder, LINES[name]))
     if code != 0:
-        raise RuntimeError(f"{words} ends with {code}: {stderr}")
+        raise RuntimeError(f"{LINES[name]} ends with {code}: {stderr}")
     return _digests(folder / "out"), time.monotonic() - began
 
 
@@ -137,8 +138,8 @@ def _prepare(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     (folder / "study.toml").write_text(SCENARIO + STUDY)
-    (folder / "own.toml").write_text(SCENARIO.replace("150 s", "16 s") + OWN)
-    (folder / "one.toml").write_text(SCENARIO.replace("150 s", "900 s"))
+    (folder / "own.toml").write_text(SCENARIO.replace("60 s", "8 s") + OWN)
+    (folder / "one.toml").write_text(SCENARIO.replace("60 s", "360 s"))
     (folder / "mine.py").write_bytes(FILES["mine.py"])
 
 
