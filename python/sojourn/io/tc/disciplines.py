@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import takewhile
 
 from sojourn.base.errors import InputError
@@ -201,9 +202,14 @@ def _read(qdisc: Qdisc, word: str, text: str, read: Callable[[str], str]) -> str
 def _validated(qdisc: Qdisc, text: str) -> str:
     """Validate by our parser; returns the shortest equivalent text."""
     try:
-        return str(parsed(text)["text"])
+        return _shortest(text)
     except InputError as error:
         raise InputError(f"line {qdisc.line}: {qdisc.kind}: {error}") from None
+
+
+@lru_cache(maxsize=256)  # thousands of classes have equal queues
+def _shortest(text: str) -> str:
+    return str(parsed(text)["text"])
 
 
 def _packets(text: str) -> str:

@@ -206,7 +206,7 @@ class _LogicalLine:
 
 def _words(line: str) -> list[str]:
     try:
-        words = shlex.split(line, comments=True)
+        words = shlex.split(line, comments=True) if QUOTED.search(line) else line.split()
     except ValueError:
         words = line.split()
     while words and (words[0] in ("$", "#", "sudo") or re.search(r"[#$]$", words[0])):
@@ -409,6 +409,8 @@ UNSUPPORTED_MATCHES = {
 """Unsupported match criteria of filters, with the remedy."""
 NUMBER = r"[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}"
 """Pattern of a class id."""
+QUOTED = re.compile(r"[\"'#\\]")
+"""Characters with a meaning to a shell; the lines of `tc`'s output have none."""
 VERBS = ("add", "replace", "change", "link", "del", "delete")
 INPUT = ("ingress", "clsact")
 STAB = ("mtu", "tsize", "mpu", "overhead", "linklayer")
