@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from matplotlib.axis import Tick
 from matplotlib.text import Text
 
 import sojourn as sj
 from sojourn.figures.api import Plot, draw
+from sojourn.figures.canvas import layout_kept, style
 from sojourn.figures.look import Look
 from sojourn.model.analysis.labels import names_of
 
@@ -46,20 +49,24 @@ def call(seed: int = 77, **sets: object) -> sj.Result:
 
 
 def drawn(kind: str, results: list[sj.Result], look: Look | None = None, **options: str) -> Plot:
+    """Draw a figure with its panels where they are in a PNG file."""
     found, _ = draw(kind, results, names_of(results), look=look, options=options)
-    found.figure.draw_without_rendering()
+    with style(look), layout_kept(found.figure, "png"):
+        found.figure.draw_without_rendering()
     return found
 
 
 def texts(figure: Any) -> list[Text]:
     """Visible texts of a figure, without ticks outside the limits."""
     unseen: set[int] = set()
-    for axes in figure.axes:
-        for axis in (axes.xaxis, axes.yaxis):
-            unseen |= {
-                id(label) for tick in (*axis.majorTicks, *axis.minorTicks) for label in (tick.label1, tick.label2)
-            }
-            if axes.axison:
-                unseen -= {id(label) for tick in axis._update_ticks() for label in (tick.label1, tick.label2)}
-    found = [one for one in figure.findobj(Text) if id(one) not in unseen]
+    with style(figure.__dict__.get("_sojourn_look")):
+        for axes in figure.axes:
+            for axis in (axes.xaxis, axes.yaxis):
+                shown = axis._update_ticks() if axes.axison else []
+                unseen |= _labels([*axis.majorTicks, *axis.minorTicks]) - _labels(shown)
+        found = [one for one in figure.findobj(Text) if id(one) not in unseen]
     return [one for one in found if one.get_visible() and one.get_text().strip()]
+
+
+def _labels(ticks: Sequence[Tick]) -> set[int]:
+    return {id(label) for tick in ticks for label in (tick.label1, tick.label2)}

@@ -272,13 +272,13 @@ def rendered(figure: Figure, kind: str) -> bytes:
             save_pgf(figure, buffer, keep_family=look.family is not None)
         else:
             metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}.get(kind)
-            with _layout_kept(figure, kind):
+            with layout_kept(figure, kind):
                 figure.savefig(buffer, format=kind, metadata=metadata)
         return buffer.getvalue()
 
 
 @contextmanager
-def _layout_kept(figure: Figure, kind: str) -> Iterator[None]:
+def layout_kept(figure: Figure, kind: str) -> Iterator[None]:
     """Let the block draw panels as they are arranged: a layout takes as long as drawing.
 
     Other formats than PNG measure texts with renderers of their own, so their panels are arranged again.

@@ -256,7 +256,7 @@ def _wrap_label(figure: Figure, axes: Axes) -> None:
     size = float(label.get_fontsize())
     if label.get_text() and _width_in(figure, label.get_text(), size) > room:
         parts = label.get_text().split("   ")
-        label.set_text("\n".join(_wrapped(figure, part.strip(), size, room) for part in parts))
+        _set_label(axes.xaxis, "\n".join(_wrapped(figure, part.strip(), size, room) for part in parts))
 
 
 def _wrap_vertical(figure: Figure, axes: Axes) -> None:
@@ -266,7 +266,13 @@ def _wrap_vertical(figure: Figure, axes: Axes) -> None:
     middle = (box.y0 + box.y1) / 2
     room = figure.get_size_inches()[1] * (2 * min(middle, 1 - middle) if alone else box.height * 1.04)
     lines = [_wrapped(figure, line, float(label.get_fontsize()), room) for line in label.get_text().split("\n")]
-    label.set_text("\n".join(lines))
+    _set_label(axes.yaxis, "\n".join(lines))
+
+
+def _set_label(axis: Axis, text: str) -> None:
+    """Change the text of an axis, which then is stale; matplotlib's label of an axis is not part of its figure."""
+    if text != axis.get_label_text():
+        axis.set_label_text(text)
 
 
 def _wrap_title(figure: Figure, axes: Axes) -> None:
