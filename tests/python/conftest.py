@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import signal
 import subprocess
@@ -26,6 +27,12 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Cli = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
+
+
+def pytest_collection_finish() -> None:
+    """Exempt modules and collected tests from garbage collection, which would walk through them again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
