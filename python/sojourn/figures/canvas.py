@@ -287,7 +287,9 @@ def layout_kept(figure: Figure, kind: str) -> Iterator[None]:
     if kind != "png" or mpl.rcParams["savefig.dpi"] != figure.dpi or not is_laid_out(figure):
         yield
         return
-    figure.set_layout_engine("none")
+    # matplotlib draws twice if the figure has any engine; with None it takes the one of its settings.
+    with mpl.rc_context({"figure.autolayout": False, "figure.constrained_layout.use": False}):
+        figure.set_layout_engine(None)
     try:
         yield
     finally:
