@@ -100,9 +100,9 @@ def checkout(folder: Path) -> Path:
     return inside
 
 
-def run(step: Step, folder: Path) -> subprocess.CompletedProcess[str]:
-    """Run a step in a folder from `checkout`."""
-    tools = Path(sys.executable).parent
+def run(step: Step, folder: Path, *others: Path) -> subprocess.CompletedProcess[str]:
+    """Run a step in a folder from `checkout`; programs in `others` precede those of the environment."""
+    tools = os.pathsep.join(str(one) for one in (*others, Path(sys.executable).parent))
     return subprocess.run(
         [*step.program, step.text],
         cwd=folder,

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from forking import forking
 
-from documents import ROOT, SHARED, Section, checkout, documents, run, sections
+from documents import ROOT, SHARED, Section, Step, checkout, documents, run, sections
 from sojourn.engines.kernel.cache import find
 from sojourn.engines.ns2.plugin import find as find_plugin
 
@@ -26,8 +29,15 @@ def words(line: str) -> str:
 SECTIONS = [section for document in documents() for section in sections(document) if section.steps]
 
 
+@pytest.fixture(scope="module")
+def started(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folder with a `sojourn` that has been started already."""
+    with forking(tmp_path_factory.mktemp("forking")) as tools:
+        yield tools
+
+
 @pytest.mark.parametrize("section", SECTIONS, ids=lambda section: re.sub(r"\W+", "-", section.name))
-def test_commands_run(section: Section, tmp_path: Path) -> None:
+def test_commands_run(section: Section, tmp_path: Path, started: Path) -> None:
     if not SHARED.is_dir() and any("../shared" in step.text for step in section.steps):
         pytest.skip("needs the traces in ../shared, which is absent")
     if not CAN_EMULATE and any(EMULATED.search(step.text) for step in section.steps):
@@ -42,7 +52,7 @@ def test_commands_run(section: Section, tmp_path: Path) -> None:
         pytest.skip("needs a plugin for ns-2 (make capi, sojourn ns2 build)")
     folder = checkout(tmp_path)
     for step in section.steps:
-        ran = run(step, folder)
+        ran = run(step, folder, started)
         assert step.may_end_with(ran.returncode), f"{step.text}\n{ran.stdout}\n{ran.stderr}"
         assert "Traceback" not in ran.stderr, ran.stderr
         printed = {words(line) for line in (ran.stdout + ran.stderr).splitlines()}
@@ -61,3 +71,21 @@ def test_the_readme_is_among_them() -> None:
 def test_the_queue_manager_shown_is_the_one_that_is_tested() -> None:
     example = (ROOT / "examples" / "python-aqm" / "my_codel.py").read_text(encoding="utf-8")
     assert f"```python\n{example}```" in (ROOT / "docs" / "python_aqm.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("words", ["aqm show codel", "aqm show codle", "run none.toml", "--version", "compare --help"])
+def test_a_forked_command_is_like_one_that_is_started(words: str, started: Path, tmp_path: Path) -> None:
+    step = Step(["bash", "-c"], f"sojourn {words}")
+    one, other = run(step, tmp_path), run(step, tmp_path, started)
+    assert (one.returncode, one.stdout, one.stderr) == (other.returncode, other.stdout, other.stderr)
+
+
+def test_signals_reach_a_forked_command(started: Path, tmp_path: Path) -> None:
+    (tmp_path / "long.toml").write_text('duration = "100000 s"\n[link]\nrate = "1 Mbit/s"\n[[flows]]\nkind = "tcp"\n')
+    words = [str(started / "sojourn"), "run", "long.toml"]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as command:
+        assert command.stderr is not None
+        assert "of 1 runs" in command.stderr.readline(), "it runs"
+        command.send_signal(signal.SIGINT)
+        assert command.wait(30) == 130
+        assert "Interrupted" in command.stderr.read()
