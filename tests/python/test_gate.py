@@ -397,7 +397,7 @@ def test_changes_without_effect_raise_no_alarm_and_real_ones_are_found() -> None
 
 @pytest.mark.parametrize("busy", [False, True])
 def test_an_unchanged_program_passes(busy: bool) -> None:
-    assert alarms.unchanged(50, busy=busy)
+    assert alarms.unchanged(10, busy=busy)
 
 
 def test_the_tables_of_error_rates_meet_the_demands() -> None:
