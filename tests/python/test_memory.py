@@ -249,7 +249,7 @@ seeds = 2
 
 def test_memory_needs_are_reported_before_a_run(process: Process, tmp_path: Path) -> None:
     path = tmp_path / "many.toml"
-    path.write_text('duration = "1 ms"\n[link]\nrate = "1 Mbit/s"\n[[flows]]\nkind = "tcp"\ncount = 200000\n')
+    path.write_text('duration = "1 ms"\n[link]\nrate = "1 Mbit/s"\n[[flows]]\nkind = "tcp"\ncount = 130000\n')
     of_run, of_packets = _core.need(sj.Scenario.load(path).canonical)
     assert of_run > memory.ANNOUNCED_BYTES
     assert of_packets == 0
