@@ -95,6 +95,11 @@ pub trait DualAqm: 'static {
     /// Periodic update, at the scheduled time.
     fn update(&mut self, at: Instant, queues: &DualSnapshot);
 
+    /// Both queues are empty and no packet arrives before `until`: [`Timer::skip_idle`](crate::Timer::skip_idle).
+    fn skip_idle(&mut self, until: Instant) {
+        let _ = until;
+    }
+
     /// Reports the state variables by name; times in seconds.
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64));
 }
@@ -156,6 +161,9 @@ impl<A: DualAqm, P> DualQueue<A, P> {
             }
             let queues = self.snapshot();
             self.aqm.update(at, &queues);
+            if self.total().packets == 0 {
+                self.aqm.skip_idle(now);
+            }
         }
     }
 

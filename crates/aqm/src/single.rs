@@ -194,6 +194,10 @@ impl<A: Aqm, P> SingleQueue<A, P> {
             let mut cx =
                 Cx { now: at, rng: &mut self.host.rng, total_backlog: waiting, backlog: waiting, link: self.host.link };
             timer.update(at, &mut cx);
+            // A queue may be idle for days.
+            if self.store.ring.is_empty() {
+                timer.skip_idle(now);
+            }
         }
     }
 

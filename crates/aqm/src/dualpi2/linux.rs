@@ -174,6 +174,12 @@ impl DualAqm for Linux {
         self.last_qdelay = qdelay;
     }
 
+    fn skip_idle(&mut self, until: Instant) {
+        if self.pi2_prob == 0 && self.last_qdelay == 0 && self.calculate_probability(0) == 0 {
+            self.next_update = self.next_update.stepped_to(self.pi2_tupdate, until);
+        }
+    }
+
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         let p = self.pi2_prob as f64 / MAX_PROB as f64;
         let qdelay = self.last_qdelay as f64 / 1e9;

@@ -111,6 +111,10 @@ impl DualAqm for DualPi2 {
         of_version!(&mut self.0, pi2 => pi2.update(at, queues));
     }
 
+    fn skip_idle(&mut self, until: Instant) {
+        of_version!(&mut self.0, pi2 => pi2.skip_idle(until));
+    }
+
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         of_version!(&self.0, pi2 => pi2.observe(see));
     }

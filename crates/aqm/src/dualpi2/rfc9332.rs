@@ -146,6 +146,12 @@ impl DualAqm for Rfc9332 {
         self.controller.update(queues.classic.head_delay(at).max(queues.l4s.head_delay(at)));
     }
 
+    fn skip_idle(&mut self, until: Instant) {
+        if self.controller.is_at_rest() {
+            self.next_update = self.next_update.stepped_to(self.config.tupdate, until);
+        }
+    }
+
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
         self.controller.observe(see);
         see("p_c", self.controller.p * self.controller.p);
