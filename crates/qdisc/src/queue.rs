@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use core::fmt::Write;
 use sojourn_aqm::named::NamedConfig;
+use sojourn_aqm::registry::QueueLayout;
 use sojourn_aqm::value::Value;
 use sojourn_aqm::{
     DequeueResult, DropReason, Duration, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Rng, Sink, TcpView,
@@ -36,9 +37,12 @@ pub struct Setup {
 /// A discipline of the registry over a kernel's packets.
 pub struct Queue {
     qdisc: Box<dyn Qdisc<Handle> + Send>,
+    text: String,
     named: NamedConfig,
     limits: Limits,
     setup: Setup,
+    /// Origin of the discipline's clock on the kernel's.
+    origin: Instant,
 }
 
 /// Updates that Linux runs from a timer on its ticks, before or after what else is due at the same tick.
@@ -71,11 +75,12 @@ impl Queue {
             return Err(format!("{name}: packets are not duplicated or damaged here; use the kernel's own netem"));
         }
         named.config.check_link(limits, setup.link).map_err(|error| format!("{name}: {error}"))?;
-        let qdisc = empty(&named, limits, &setup);
+        let origin = origin(&named, setup.now);
+        let qdisc = empty(&named, limits, &setup, origin);
         if qdisc.paces() {
             return Err(format!("{name}: departure times of senders are not known here; use the kernel's own fq"));
         }
-        Ok(Self { qdisc, named, limits, setup })
+        Ok(Self { qdisc, text: text.to_string(), named, limits, setup, origin })
     }
 
     /// Changes parameters or limits at `now`; packets that no longer fit are dropped, the others stay.
@@ -90,7 +95,10 @@ impl Queue {
             return Err(format!("this queue has {own}; replace it instead of changing it to {other}"));
         }
         let old = self.qdisc.as_any().ok_or_else(|| format!("{own} has no parameters to change"))?;
-        let inherited = new.qdisc.inherit(old, now, &mut KernelSink(kernel));
+        // Both clocks have the origin of the creation.
+        let clock = clock(now, self.origin);
+        new.origin = self.origin;
+        let inherited = new.qdisc.inherit(old, clock, &mut KernelSink(kernel));
         inherited.map_err(|error| format!("{own}: {error}"))?;
         *self = new;
         Ok(())
@@ -99,18 +107,21 @@ impl Queue {
     /// Offers a packet.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, meta: Meta, packet: Handle, kernel: &mut dyn Kernel) -> EnqueueResult {
-        self.qdisc.enqueue(now, meta, packet, &mut KernelSink(kernel))
+        self.qdisc.enqueue(clock(now, self.origin), meta, packet, &mut KernelSink(kernel))
     }
 
     /// Requests a packet.
     #[inline]
     pub fn dequeue(&mut self, now: Instant, kernel: &mut dyn Kernel) -> DequeueResult<Handle> {
-        self.qdisc.dequeue(now, &mut KernelSink(kernel))
+        match self.qdisc.dequeue(clock(now, self.origin), &mut KernelSink(kernel)) {
+            DequeueResult::NotBefore(at) => DequeueResult::NotBefore(at + (self.origin - Instant::ZERO)),
+            result => result,
+        }
     }
 
     /// Runs the updates due up to and including `now`.
     pub fn settle(&mut self, now: Instant) {
-        self.qdisc.settle(now);
+        self.qdisc.settle(clock(now, self.origin));
     }
 
     /// The timer of Linux's implementation, if the discipline has its arithmetic and it has one. Between its expiries
@@ -122,7 +133,11 @@ impl Queue {
     /// Starts as at its creation, at `now` and without packets, which the kernel has freed.
     pub fn reset(&mut self, now: Instant) {
         self.setup.now = now;
-        self.qdisc = empty(&self.named, self.limits, &self.setup);
+        if let Ok(named) = configured(&self.text, now) {
+            self.named = named;
+        }
+        self.origin = origin(&self.named, now);
+        self.qdisc = empty(&self.named, self.limits, &self.setup, self.origin);
     }
 
     /// Whether the kernel offers the segments of a super-packet in its place.
@@ -137,7 +152,7 @@ impl Queue {
 
     /// Counters and state variables at `now` as one line, `NAME VALUE NAME VALUE …`; times in seconds.
     pub fn state(&mut self, now: Instant) -> String {
-        self.qdisc.settle(now);
+        self.settle(now);
         let stats = *self.qdisc.stats();
         let mut text = format!(
             "arrived {} departed {} marked {}",
@@ -156,8 +171,24 @@ impl Queue {
     }
 }
 
-fn empty(named: &NamedConfig, limits: Limits, setup: &Setup) -> Box<dyn Qdisc<Handle> + Send> {
-    named.config.build(limits, Host { link: setup.link, rng: Rng::from_state(setup.seed) })
+fn empty(named: &NamedConfig, limits: Limits, setup: &Setup, origin: Instant) -> Box<dyn Qdisc<Handle> + Send> {
+    let link = Link { uptime: origin - Instant::ZERO, ..setup.link };
+    named.config.build(limits, Host { link, rng: Rng::from_state(setup.seed) })
+}
+
+/// Origin of the discipline's clock: its creation, so that periods count from there and none is due before it, however
+/// long the machine is up. The kernel's own disciplines count ticks and units of 1,024 ns from the boot. The timer of
+/// Linux's adaptive RED starts with the queue.
+fn origin(named: &NamedConfig, created: Instant) -> Instant {
+    let algorithm = named.algorithm();
+    let counts_ticks = named.profile.starts_with("linux") && algorithm.queues != QueueLayout::Tree;
+    if counts_ticks && !matches!(algorithm.name, "red" | "ared") { Instant::ZERO } else { created }
+}
+
+/// Time of the discipline's clock at `now` of the kernel's.
+#[inline]
+fn clock(now: Instant, origin: Instant) -> Instant {
+    Instant::ZERO + (now - origin)
 }
 
 /// Reads the text; a discipline whose updates count from its creation in the kernel gets the time of it.

@@ -84,8 +84,13 @@ fn arrival(rng: &mut Rng) -> (Duration, Meta) {
 #[test]
 fn verdicts_are_those_of_the_library() {
     let mut compared = 0;
-    for text in ALGORITHMS.iter().flat_map(|algorithm| algorithm.spellings()) {
-        let queue = match create(&text, "123packets", 0) {
+    // Created late: periods count from there, except for Linux's ticks, which the library counts from its clock's origin.
+    for (text, created) in
+        ALGORITHMS.iter().flat_map(|algorithm| algorithm.spellings()).zip([0, 5_000_000_777].iter().cycle())
+    {
+        let is_linux = text.contains("@linux") || ["sfb", "cake"].iter().any(|name| text.starts_with(name));
+        let created = if is_linux { 0 } else { *created };
+        let queue = match create(&text, "123packets", created) {
             Ok(queue) => queue,
             Err(reason) => {
                 assert!(reason.contains("use the kernel's own"), "{text}: {reason}");
@@ -105,10 +110,12 @@ fn verdicts_are_those_of_the_library() {
             while departs <= now {
                 let mut out = CDeparture { handle: 0, at: 0, ecn: 0 };
                 // SAFETY: a queue of `create`.
-                let kind = unsafe { sojourn_qdisc_dequeue(queue, departs.as_nanos(), user, &mut out) };
+                let kind = unsafe { sojourn_qdisc_dequeue(queue, created + departs.as_nanos(), user, &mut out) };
                 match library.dequeue(departs, &mut sink) {
                     DequeueResult::Empty => assert_eq!(kind, EMPTY, "{text}"),
-                    DequeueResult::NotBefore(at) => assert_eq!((kind, out.at), (NOT_BEFORE, at.as_nanos()), "{text}"),
+                    DequeueResult::NotBefore(at) => {
+                        assert_eq!((kind, out.at), (NOT_BEFORE, created + at.as_nanos()), "{text}");
+                    }
                     DequeueResult::Packet(meta, handle) => {
                         assert_eq!((kind, out.handle, out.ecn), (PACKET, handle, meta.ecn as u32), "{text}");
                         departs += Duration::from_nanos((meta.len as u64 * 8_000_000_000 / RATE) as i64);
@@ -127,7 +134,7 @@ fn verdicts_are_those_of_the_library() {
                 tos: meta.dscp << 2 | meta.ecn as u8,
             };
             // SAFETY: as above.
-            let verdict = unsafe { sojourn_qdisc_enqueue(queue, now.as_nanos(), user, &packet) };
+            let verdict = unsafe { sojourn_qdisc_enqueue(queue, created + now.as_nanos(), user, &packet) };
             let expected = match library.enqueue(now, meta, handle, &mut sink) {
                 EnqueueResult::Queued => 0,
                 EnqueueResult::Marked => 1,
@@ -143,6 +150,44 @@ fn verdicts_are_those_of_the_library() {
         unsafe { sojourn_qdisc_free(queue) };
     }
     assert!(compared > 60, "{compared} disciplines");
+}
+
+/// A machine that has been up for three years: no update is due before the creation, and one queue that is idle as long
+/// has nothing to catch up with.
+#[test]
+fn a_queue_made_late_does_not_run_the_updates_since_the_boot() {
+    let up = 100_000_000_000_000_000;
+    for text in [
+        "pi2",
+        "pie",
+        "pie@linux",
+        "pi",
+        "rem",
+        "dualpi2",
+        "ared@linux target 5ms",
+        "fq_pie@linux",
+        "prio { band 1 { pi2 } }",
+    ] {
+        let (queue, mut machine) = (create(text, "", up).unwrap(), Machine::default());
+        let user: *mut c_void = ptr::from_mut(&mut machine).cast();
+        let packet = CPacket { handle: 0, len: 1500, flow: 1, hosts: [0, 0], class: 0, segments: 1, tos: 0 };
+        let mut out = CDeparture { handle: 9, at: 0, ecn: 0 };
+        // SAFETY: a queue of `create`. At 1 us an update, three years of updates would take hours.
+        unsafe {
+            assert_eq!(sojourn_qdisc_enqueue(queue, up + 1, user, &packet), 0, "{text}");
+            assert_eq!(sojourn_qdisc_dequeue(queue, up + 2, user, &mut out), PACKET, "{text}");
+            if text.starts_with("pi") || text == "dualpi2" {
+                assert_eq!(
+                    sojourn_qdisc_dequeue(queue, 2 * up, user, &mut out),
+                    EMPTY,
+                    "{text}, after three idle years"
+                );
+            }
+            sojourn_qdisc_reset(queue, 2 * up);
+            assert_eq!(sojourn_qdisc_dequeue(queue, 2 * up + 1, user, &mut out), EMPTY, "{text}");
+            sojourn_qdisc_free(queue);
+        }
+    }
 }
 
 #[test]

@@ -34,6 +34,7 @@ enum {
 #define MAX_TEXT 4000
 #define MAX_LIMIT 100
 #define MAX_REASON 400
+#define MAX_SPELLING 1500
 #define DEFAULT_RATE 1000000000
 
 static const struct nla_policy policy[SOJOURN_MAX + 1] = {
@@ -341,8 +342,10 @@ static void on_timer(struct timer_list *timer)
 	rcu_read_lock();
 	lock = qdisc_lock(qdisc_root_sleeping(q->sch));
 	spin_lock(lock);
-	sojourn_qdisc_settle(q->queue, ktime_get_ns());
-	mod_timer(&q->timer, jiffies + q->period);
+	if (q->period) {	/* 0 once the queue is being destroyed */
+		sojourn_qdisc_settle(q->queue, ktime_get_ns());
+		mod_timer(&q->timer, jiffies + q->period);
+	}
 	spin_unlock(lock);
 	rcu_read_unlock();
 }
@@ -452,14 +455,14 @@ static int sojourn_dump(struct Qdisc *sch, struct sk_buff *skb)
 
 	if (!opts)
 		return -EMSGSIZE;
-	text = nla_reserve(skb, SOJOURN_SPELLING, MAX_REASON);
+	text = nla_reserve(skb, SOJOURN_SPELLING, MAX_SPELLING);
 	if (!text) {
 		nla_nest_cancel(skb, opts);
 		return -EMSGSIZE;
 	}
-	memset(nla_data(text), 0, MAX_REASON);
+	memset(nla_data(text), 0, MAX_SPELLING);
 	sch_tree_lock(sch);
-	sojourn_qdisc_spelling(q->queue, nla_data(text), MAX_REASON);
+	sojourn_qdisc_spelling(q->queue, nla_data(text), MAX_SPELLING);
 	sch_tree_unlock(sch);
 	return nla_nest_end(skb, opts);
 }
