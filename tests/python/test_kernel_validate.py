@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from sojourn.engines.kernel import control_grid, engine, offload_grid
+from sojourn.engines.kernel import control_grid, engine, judge_own, offload_grid
 from sojourn.engines.kernel.grid import (
     AQMS,
     CONTROLS,
@@ -27,6 +27,7 @@ from sojourn.engines.kernel.grid import (
     merge,
 )
 from sojourn.engines.kernel.validation_table import AGREES, APART, MEANS_AGREE, VERDICTS, WITHIN_SEEDS, Cause, table
+from sojourn.model.aqms.registry import registry
 from sojourn.studies.runs.runner import Run
 
 POINT = Point("codel", "reno", 10, 50, 8)
@@ -164,3 +165,22 @@ def test_the_grid_of_other_rates_shares_no_cell_with_the_first() -> None:
     assert {(p.rate, p.duration_s) for p in points} == {(25, 20), (200, 15)}
     limits = {p.rate: p.scenario().document["link"]["limit"] for p in points if p.aqm == "droptail"}
     assert limits == {25: "125 packets", 200: "1000 packets"}
+
+
+def test_means_agree_within_five_percent_or_the_seeds_intervals() -> None:
+    agree = judge_own._agree
+    assert agree([10.0, 10.0], [10.5, 10.5]) and not agree([10.0, 10.0], [10.6, 10.6])
+    assert agree([1.0, 1.0], [1.2, 1.2]) and not agree([1.0, 1.0], [1.25, 1.25]), "0.2 ms"
+    # Of two values the half interval is 12.7 standard errors: 12.7 times half of their distance.
+    assert agree([9.0, 11.0], [20.0, 20.0]) and not agree([9.9, 10.1], [20.0, 20.0])
+
+
+def test_every_queue_manager_is_judged_below_every_load() -> None:
+    for aqm, _ in judge_own.PAIRS:
+        judge_own._scenario(f"sojourn:{aqm}", 10, [judge_own.TCP], "10 s")
+    names = {aqm["name"] for aqm in registry()["aqms"]} - set(judge_own.LEFT_OUT)
+    for name in names:
+        rate, flows = judge_own.LOADS["4 BBR, 60 ms"]
+        scenario = judge_own._scenario(f"sojourn:{judge_own.SPELLINGS.get(name, name)}", rate, flows, "6 s")
+        engine.check(scenario)
+    assert len(names) >= 29 and len(judge_own.LOADS) == 8
