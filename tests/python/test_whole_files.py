@@ -30,6 +30,7 @@ UNSEEN = {
     "engines/kernel/compare.py": "a temporary folder",
     "engines/kernel/guest.py": "a temporary folder",
     "engines/kernel/guest_change.py": "within the guest",
+    "engines/kernel/library.py": "the work folder of a build",
     "engines/kernel/patch.py": "a tree that is unpacked anew where this fails",
     "engines/kernel/source.py": "a folder that nobody has seen",
     "apps/lab/native.py": "a temporary folder",

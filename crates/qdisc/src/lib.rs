@@ -1,7 +1,7 @@
 //! Queue disciplines for an operating system's kernel.
 //!
 //! An object file with the functions of [`border`]: they take and return integers and pointers, and import five
-//! functions from the kernel ([`Imports`](border)). The kernel keeps its packets; a discipline knows each by a handle.
+//! functions from the kernel. The kernel keeps its packets; a discipline knows each by a handle.
 //! `packages/kernel` holds the Linux side.
 //!
 //! | module | contents |

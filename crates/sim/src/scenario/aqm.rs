@@ -16,7 +16,7 @@ pub struct AqmSpec {
     pub profile: &'static str,
     /// Configuration.
     pub config: AnyConfig,
-    /// Whether the engine `kernel` runs this discipline instead of its own of that name ([`FORCED`]).
+    /// Whether the engine `kernel` runs this discipline instead of its own of that name (prefix `sojourn:`).
     pub is_forced: bool,
 }
 
@@ -131,7 +131,7 @@ impl AqmSpec {
 }
 
 /// Prefix of a queue manager that the engine `kernel` takes from this library although the kernel has one of that name.
-pub const FORCED: &str = "sojourn:";
+const FORCED: &str = "sojourn:";
 
 fn without_prefix(text: &str) -> (&str, bool) {
     let text = text.trim_start();

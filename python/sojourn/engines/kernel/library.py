@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sojourn.base.commands import run_command
 from sojourn.base.errors import MissingError
-from sojourn.base.files import temporary_folder
+from sojourn.base.files import temporary_folder, write_file
 
 CHECKOUT = Path(__file__).parents[4]
 CRATES = ("aqm", "qdisc")
@@ -74,7 +74,8 @@ def make(into: Path) -> Path:
 def pack(path: Path) -> None:
     """Write the compressed object file, for a wheel."""
     with temporary_folder("sojourn-library-") as folder:
-        path.write_bytes(lzma.compress(make(folder).read_bytes(), preset=9))
+        packed = lzma.compress(make(folder).read_bytes(), preset=9)
+    write_file(path, lambda file: file.write(packed))
 
 
 def _exports() -> list[str]:
