@@ -11,6 +11,7 @@ from matplotlib.colors import to_hex
 
 import sojourn as sj
 from conftest import Cli
+from sojourn import Scenario
 from sojourn.figures.api import draw
 from sojourn.model.analysis.labels import names_of
 from sojourn.studies.runs.store import load_all
@@ -104,3 +105,11 @@ def test_a_legend_counts_the_loads_that_have_not_settled() -> None:
     in_panels = Channels(called for group in groups.values() for called in group.values())
     for channels in (in_panels, Channels(names)):
         assert [str(line.get_label()) for line in channels.legend()][:2] == expected
+
+
+def test_the_same_run_on_two_engines_has_two_names() -> None:
+    document = {"duration": "1 s", "link": {"rate": "1 Mbit/s"}, "flows": [{"kind": "voice"}]}
+    runs = [Scenario.build(document).run(seed) for seed in (1, 1, 2)]
+    runs[1].engine = "kernel-6.1.192-0123456789ab"
+    assert [str(name) for name in names_of(runs)] == ["simulate", "kernel-6.1.192", "simulate"]
+    assert [str(name) for name in names_of([runs[0], runs[2]])] == ["seed 1", "seed 2"]

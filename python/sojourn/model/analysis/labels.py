@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,7 +40,7 @@ def names_of(results: Sequence[Result]) -> list[Name]:
 
 
 def _names_of_runs(results: Sequence[Result]) -> list[Name]:
-    rows = [of_direction(result) for result in results]
+    rows = [of_direction(result) | {ENGINE: _engine(result)} for result in results]
     keys = differing(rows)
     if "link" in keys:
         keys += [key for key in ("link.aqm",) if key not in keys]
@@ -137,6 +138,11 @@ def _flat_wlan(path: str, keys: Mapping[str, Any]) -> dict[str, Any]:
     return row
 
 
+def _engine(result: Result) -> str:
+    """Name of a result's engine, without the digest of its build: `simulate`, `kernel-6.1.192`."""
+    return re.sub(r"-[0-9a-f]{12}$", "", result.engine)
+
+
 def first_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, Result]:
     """First result of each name, in the order of the names."""
     return {name: own[0] for name, own in all_of_each(results, names).items()}
@@ -152,7 +158,7 @@ def all_of_each(results: Sequence[Result], names: Sequence[Name]) -> dict[Name, 
 
 def word(key: str, value: Any) -> str:
     """Value of a key (a dotted path) as part of a name: "4 flows", "rtt 40 ms"."""
-    if key == "link":  # direction of a shell
+    if key in ("link", ENGINE):  # direction of a shell
         return str(value)
     if key.endswith(".count"):
         noun = "station" if ".stations." in key else "flow"
@@ -160,5 +166,6 @@ def word(key: str, value: Any) -> str:
     return f"{key.removeprefix('link.').removeprefix('flows.0.').removeprefix('wlan.')} {value}"
 
 
+ENGINE = "engine"
 MAX_LENGTH = 60
 """Longest queue manager text, in characters, that a title or legend shows unshortened."""
