@@ -113,6 +113,15 @@ unsafe fn write(text: &str, out: *mut u8, room: usize) {
     out[len] = 0;
 }
 
+/// The value, or `None` after the reason of the refusal was written to `why`.
+///
+/// # Safety
+/// As [`write`].
+unsafe fn accepted<T>(result: Result<T, String>, why: *mut u8, room: usize) -> Option<T> {
+    // SAFETY: by this function's contract.
+    result.map_err(|reason| unsafe { write(&reason, why, room) }).ok()
+}
+
 /// Makes a queue. Null if the text or the limit is refused, with the reason in `why`, a string of at most `room` bytes.
 ///
 /// # Safety
@@ -134,14 +143,9 @@ pub unsafe extern "C" fn sojourn_qdisc_create(
         ..Link::new(Rate::from_bps(setup.rate.max(1)), setup.mtu.min(u64::from(u32::MAX)) as u32)
     };
     let setup = Setup { link, seed: setup.seed, now: Instant::from_nanos(setup.now) };
-    match words.and_then(|words| Queue::create(words, limit?, setup)) {
-        Ok(queue) => Box::into_raw(Box::new(queue)),
-        Err(reason) => {
-            // SAFETY: by this function's contract.
-            unsafe { write(&reason, why, room) };
-            core::ptr::null_mut()
-        }
-    }
+    let made = words.and_then(|words| Queue::create(words, limit?, setup));
+    // SAFETY: by this function's contract.
+    unsafe { accepted(made, why, room) }.map_or(core::ptr::null_mut(), |queue| Box::into_raw(Box::new(queue)))
 }
 
 /// Changes a queue. Returns whether it was changed; otherwise the reason is in `why`.
@@ -163,14 +167,9 @@ pub unsafe extern "C" fn sojourn_qdisc_change(
     // SAFETY: by this function's contract.
     let (queue, words, limit) = unsafe { (&mut *queue, text(words, words_len), text(limit, limit_len)) };
     let now = Instant::from_nanos(now);
-    match words.and_then(|words| queue.change(words, limit?, now, &mut Imports(user))) {
-        Ok(()) => true,
-        Err(reason) => {
-            // SAFETY: by this function's contract.
-            unsafe { write(&reason, why, room) };
-            false
-        }
-    }
+    let changed = words.and_then(|words| queue.change(words, limit?, now, &mut Imports(user)));
+    // SAFETY: by this function's contract.
+    unsafe { accepted(changed, why, room) }.is_some()
 }
 
 /// Forgets all packets, which the kernel has freed, and starts as at its creation.
