@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from decimal import Decimal
 from math import exp, log
 from typing import Any
@@ -36,6 +37,11 @@ def schedule(text: str) -> list[tuple[str, str]]:
 def initial_value(text: str) -> str:
     """First value of a schedule, or the plain value."""
     return schedule(text)[0][0]
+
+
+def limit_text(limit: str | Sequence[str]) -> str:
+    """All limits of a queue, one or a list, in the form that a scenario reads: "30 packets + 20000 B"."""
+    return limit if isinstance(limit, str) else " + ".join(limit)
 
 
 def rates(text: str) -> list[float]:

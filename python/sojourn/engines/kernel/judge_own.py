@@ -7,7 +7,6 @@ are within 5 % or 0.2 ms, or if their 95 % intervals over the seeds overlap.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +14,7 @@ import click
 
 from sojourn.base.progress import progress
 from sojourn.engines.kernel import cache, engine
-from sojourn.model.analysis.distributions import t_quantile
+from sojourn.model.analysis.stats import mean_ci
 from sojourn.model.aqms.registry import registry
 from sojourn.model.aqms.spelling import FORCED
 from sojourn.model.results.result import Result
@@ -106,16 +105,9 @@ def _mean_ms(result: Result) -> float:
 
 
 def _agree(here: list[float], there: list[float]) -> bool:
-    (mean, half), (other, other_half) = (_interval(values) for values in (here, there))
+    (mean, half), (other, other_half) = (mean_ci(values) for values in (here, there))
     apart = abs(mean - other)
-    return apart <= max(RELATIVE * mean, ABSOLUTE_MS) or apart <= half + other_half
-
-
-def _interval(values: list[float]) -> tuple[float, float]:
-    """Mean, and half of its 95 % interval by Student's t."""
-    mean = sum(values) / len(values)
-    deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
-    return mean, t_quantile(len(values) - 1, 0.975) * deviation / math.sqrt(len(values))
+    return apart <= max(RELATIVE * mean, ABSOLUTE_MS) or apart <= (half or 0) + (other_half or 0)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from sojourn.base.units import initial_value
+from sojourn.base.units import initial_value, limit_text
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.values import bits, nanoseconds, octets
 from sojourn.model.aqms.spelling import FORCED, references, spelled_aqm, tables
@@ -30,7 +30,7 @@ def own_line(place: str, link: Mapping[str, Any]) -> str:
     name = str(link["aqm"]["name"]).removeprefix(FORCED)
     aqm = {**link["aqm"], "name": name}
     _refuse_needs(f"{place}.aqm", aqm)
-    limit = limit_text(link)
+    limit = limit_text(link["limit"])
     rate = bits(f"{place}.rate", initial_value(link["rate"]))
     mtu = octets(f"{place}.mtu", link["mtu"])
     if link["account"] == "adjusted":
@@ -39,11 +39,6 @@ def own_line(place: str, link: Mapping[str, Any]) -> str:
     delay = nanoseconds(f"{place}.delay", link["delay"])
     setting = f"limit {limit.replace(' ', '')} rate {rate}bit delay {delay}ns mtu {mtu}"
     return f"{TC} {setting} {spelled_aqm(aqm)}"
-
-
-def limit_text(link: Mapping[str, Any]) -> str:
-    """All limits of a link's queue, as a scenario spells them."""
-    return link["limit"] if isinstance(link["limit"], str) else " + ".join(link["limit"])
 
 
 def _refuse_needs(where: str, aqm: Mapping[str, Any]) -> None:

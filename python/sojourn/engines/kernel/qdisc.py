@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.base.units import initial_value
-from sojourn.engines.kernel.own_qdisc import is_forced, limit_text, own_line
+from sojourn.base.units import initial_value, limit_text
+from sojourn.engines.kernel.own_qdisc import is_forced, own_line
 from sojourn.engines.kernel.parents import Parent, is_parent, parent
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.values import bits, limit_of, nanoseconds, non_profile_parameters, octets
@@ -73,7 +73,7 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
 
 def _own(place: str, link: Mapping[str, Any]) -> Queue:
     """Translate a queue manager to our discipline; one that the kernel lacks may drop early."""
-    aqm, limit = link["aqm"], limit_text(link)
+    aqm, limit = link["aqm"], limit_text(link["limit"])
     if isinstance(aqm.get("limit"), int) and re.fullmatch(r"\d+ packets", limit):
         limit = f"{min(int(limit.split()[0]), aqm['limit'])} packets"
     known = DISCIPLINES.get(aqm["name"].removeprefix(FORCED))

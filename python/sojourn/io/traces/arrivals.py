@@ -14,7 +14,7 @@ from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_json, read_bytes, read_text
 from sojourn.base.packed import decompress
-from sojourn.base.units import seconds
+from sojourn.base.units import limit_text, seconds
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -89,7 +89,7 @@ def from_result(result: Result) -> Arrivals:
     table = pl.concat([sent.select(_LOG_COLUMNS), waiting.select(_LOG_COLUMNS)]).sort("arrival")
     if table.is_empty():
         raise InputError(f"{where}: no packet reached the link; give a longer duration")
-    limit = link["limit"] if isinstance(link["limit"], str) else " + ".join(link["limit"])
+    limit = limit_text(link["limit"])
     mtu = sum(int(link[key].split()[0]) for key in ("mtu", "overhead"))
     setup = _setup(rate=link["rate"], limit=limit, seed=result.seed, mtu=mtu, link=number)
     columns = {name: table[name].to_numpy() for name in _LOG_COLUMNS}
