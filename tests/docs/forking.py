@@ -96,7 +96,7 @@ def serve(path: str) -> None:
 
 
 def _keep(caller: socket.socket) -> None:
-    """Fork the command, and tell its caller its process and its exit code; a command without a caller is killed."""
+    """Fork the command; send its process number and its exit code to the caller; kill a command without a caller."""
     head, rights, _, _ = caller.recvmsg(8, socket.CMSG_SPACE(12))
     streams = array.array("i", rights[0][2])
     asked = b""

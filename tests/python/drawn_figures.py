@@ -49,7 +49,7 @@ def call(seed: int = 77, **sets: object) -> sj.Result:
 
 
 def drawn(kind: str, results: list[sj.Result], look: Look | None = None, **options: str) -> Plot:
-    """Draw a figure with its panels where they are in a PNG file."""
+    """Draw a figure with the layout of a PNG file."""
     found, _ = draw(kind, results, names_of(results), look=look, options=options)
     with style(look), layout_kept(found.figure, "png"):
         found.figure.draw_without_rendering()

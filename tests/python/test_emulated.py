@@ -107,7 +107,7 @@ def test_an_upload_is_shown_beside_the_idle_way_back(process: Process, cli: Cli,
             "--aqm-down",
             "codel",
             "--limit",
-            "11 packets",  # fewer than the smallest window at which HyStart ends slow start
+            "11 packets",  # HyStart does not end slow start below 16 segments
         )
         done = process("link", *options, "--log", "emulated", "--", *command)
         assert done.returncode == 0, done.stderr

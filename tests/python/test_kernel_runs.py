@@ -79,7 +79,6 @@ def test_sojourn_s_discipline_in_the_kernel_is_the_kernel_s(kernel: Kernel, aqm:
 
 def test_tc_shows_sojourn_s_state_and_its_refusals(kernel: Kernel) -> None:
     add = "tc qdisc add dev f parent 1:1 handle 10: sojourn"
-    # Each line of the shell's script is a line of the job; a quote would end the word.
     script = f"""
         {add} rate fast codel; {add} coddle; {add} limit many codel; {add} netem corrupt 1%
         {add} limit 5 rate 10mbit delay 20ms mtu 1500 codel@act target 7ms ecn && tc qdisc show dev f
@@ -94,11 +93,9 @@ def test_tc_shows_sojourn_s_state_and_its_refusals(kernel: Kernel) -> None:
             "exec tc qdisc add dev f root handle 1: prio bands 2 priomap 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0",
             "exec sh script",
         ]
-        said = folder / "said"
         files = {"job": "\n".join([*job, ""]), "script": f"exec > said 2>&1\n{script}\ntrue\n"}
         boot(kernel, folder, files, seed=1)
-        lines = [line.strip() for line in said.read_text().splitlines()]
-    text = "\n".join(lines)
+        text = (folder / "said").read_text()
     assert 'sojourn: rate "fast": write e.g. 100mbit' in text
     assert 'Error: unknown AQM "coddle"; did you mean "codel"?.' in text
     assert "Error: limit: " in text and "use the kernel's own netem" in text

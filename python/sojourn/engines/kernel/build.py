@@ -1,6 +1,6 @@
 """Build of a kernel from a source package, in steps; an interrupted build is resumed.
 
-The compiled tree is kept: when our queue disciplines change, only they are compiled and the kernel is linked anew.
+The compiled tree is kept: when our queue disciplines change, only they are compiled, and the kernel is linked again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Progress = Callable[[float, str], None]
 # Reproducible build: the version string seeds the kernel's random number generator.
 STAMP = {"KBUILD_BUILD_TIMESTAMP": "2026-01-01", "KBUILD_BUILD_USER": "sojourn", "KBUILD_BUILD_HOST": "sojourn"}
 TC_PLUGIN = "q_sojourn.so"
-"""What tc loads from $TC_LIB_DIR for the discipline `sojourn`."""
+"""Plug-in of tc for the discipline `sojourn`, loaded from $TC_LIB_DIR."""
 OBJECTS = 900
 """Approximate number of compiled files, for the progress only."""
 

@@ -1,4 +1,4 @@
-"""Sojourn's queue disciplines as an object file, with which a guest's kernel is linked.
+"""Sojourn's queue disciplines as an object file for the guest's kernel.
 
 A checkout makes it from `crates/qdisc` and needs cargo; the wheel has it.
 """

@@ -21,7 +21,7 @@ STEPS = 12
 TIED = 4.0
 """A key is tied to others if its interval shrinks by more than this factor when they are held (correlation 0.97)."""
 HALVINGS = 12
-"""Bisections of the step in which an interval ends: an end is known to 1/49,000 of the way to the box's edge."""
+"""Bisections of an interval's last step: its end is known to 1/49,000 of the way to the box's edge."""
 
 IN_ALL = 12.0
 """Prior information of a key uniform over the cube: the variance of a uniform number is 1/12."""
