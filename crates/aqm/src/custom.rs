@@ -67,6 +67,12 @@ pub trait Catalogue {
         let _ = name;
         None
     }
+
+    /// Whether names of files that are compiled into a kernel (`kernel:NAME`) are read. Do not run a queue that was
+    /// built from one.
+    fn has_kernel_names(&self) -> bool {
+        false
+    }
 }
 
 impl<const N: usize> Catalogue for [&'static Algorithm; N] {

@@ -5,6 +5,9 @@ use crate::control_class::PyControlClass;
 use crate::error::AqmError;
 use crate::manager::{exception_text, raise};
 use pyo3::prelude::*;
+use sojourn_aqm::error::ConfigError;
+use sojourn_aqm::netem::Table;
+use sojourn_aqm::registry::{Algorithm, Catalogue};
 use sojourn_library::control::Controls;
 use sojourn_library::name::is_library;
 use sojourn_sim::scenario::{ConfinedFolder, ControlArguments, Error, Files, Folder, Scenario};
@@ -17,13 +20,21 @@ use std::sync::Arc;
 pub struct UserFiles<'a> {
     base: &'a str,
     files: Box<dyn Files + Send + Sync + 'a>,
+    has_kernel_names: bool,
 }
 
 impl<'a> UserFiles<'a> {
     /// Files in any folder, or if `confined` in `base` only.
     pub fn new(base: &'a str, confined: bool) -> Self {
         let folder = Path::new(base);
-        Self { base, files: if confined { Box::new(ConfinedFolder(folder)) } else { Box::new(Folder(folder)) } }
+        let files: Box<dyn Files + Send + Sync> =
+            if confined { Box::new(ConfinedFolder(folder)) } else { Box::new(Folder(folder)) };
+        Self { base, files, has_kernel_names: false }
+    }
+
+    /// The same with the congestion controls of kernels, for scenarios that are not simulated from here.
+    pub fn with_kernel_names(self) -> Self {
+        Self { has_kernel_names: true, ..self }
     }
 
     /// The class called `name`.
@@ -79,6 +90,40 @@ impl Files for UserFiles<'_> {
         }
         name.contains(':').then(|| self.class(name, arguments))
     }
+
+    fn has_kernel_names(&self) -> bool {
+        self.has_kernel_names
+    }
+}
+
+/// A catalogue with the queue managers of kernels, for scenarios that are not simulated from here.
+pub struct WithKernelNames<'a>(pub &'a dyn Catalogue);
+
+impl Catalogue for WithKernelNames<'_> {
+    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, ConfigError>> {
+        self.0.find(name)
+    }
+
+    fn names(&self) -> Vec<&'static str> {
+        self.0.names()
+    }
+
+    fn table(&self, name: &str) -> Option<Result<&'static Table, ConfigError>> {
+        self.0.table(name)
+    }
+
+    fn has_kernel_names(&self) -> bool {
+        true
+    }
+}
+
+/// A scenario with absolute paths that is not simulated from here: it may also name files of kernels.
+///
+/// # Errors
+/// As [`parse_absolute`].
+pub fn parse_described(text: &str) -> Result<Scenario, Error> {
+    let files = UserFiles::new("/", false).with_kernel_names();
+    Scenario::parse_among(text, &[], &files, &WithKernelNames(&ClassFinder::of("/")))
 }
 
 /// A scenario with absolute paths, which may name users' queue managers and congestion controls.

@@ -47,7 +47,7 @@ mod values;
 mod views;
 
 use classes::{ClassFinder, PyAlgorithm, check_fault, foreign, is_python};
-use controls::{UserFiles, check_control_faults, parse_absolute};
+use controls::{UserFiles, WithKernelNames, check_control_faults, parse_absolute, parse_described};
 use error::{AqmError, InputError, UnsignedInt, check, unwritten};
 use output::Output;
 use pyo3::prelude::*;
@@ -161,8 +161,9 @@ fn parse_scenario(
     base: &str,
     within: bool,
 ) -> PyResult<String> {
-    let files = UserFiles::new(base, within);
-    let parse = || Scenario::parse_among(text, &sets, &files, &ClassFinder { base, confined: within });
+    let files = UserFiles::new(base, within).with_kernel_names();
+    let classes = ClassFinder { base, confined: within };
+    let parse = || Scenario::parse_among(text, &sets, &files, &WithKernelNames(&classes));
     let canonical = py.detach(|| parse().map(|scenario| scenario.canonical()));
     check(py, canonical)
 }
@@ -171,7 +172,7 @@ fn parse_scenario(
 /// packets in flight, and for the rows of all probes unless they are written during the run.
 #[pyfunction]
 fn need(py: Python<'_>, scenario_json: &str) -> PyResult<(u64, u64)> {
-    let need = py.detach(|| parse_absolute(scenario_json).map(|scenario| MemoryEstimate::of(&scenario)));
+    let need = py.detach(|| parse_described(scenario_json).map(|scenario| MemoryEstimate::of(&scenario)));
     check(py, need.map(|MemoryEstimate { run, recorded }| (run, recorded)))
 }
 
@@ -196,6 +197,7 @@ fn registry_json() -> String {
 #[pyo3(signature = (text, base = ".", read = true))]
 fn parse_aqm(py: Python<'_>, text: &str, base: &str, read: bool) -> PyResult<String> {
     let classes = ClassFinder::of(base);
+    let classes = WithKernelNames(&classes);
     let unread = UnreadTables(&classes);
     let own: &dyn Catalogue = if read { &classes } else { &unread };
     let aqm = if text.trim_start().starts_with('{') {

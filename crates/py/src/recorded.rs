@@ -1,6 +1,6 @@
 //! Runs of other engines: their inputs from a scenario, and statistics from their recordings.
 
-use crate::controls::parse_absolute;
+use crate::controls::parse_described;
 use crate::error::{UnsignedInt, check, input};
 use crate::output::Output;
 use crate::values::limits_of;
@@ -185,7 +185,7 @@ pub fn jain(rates: Vec<f64>) -> f64 {
 }
 
 fn parse(py: Python<'_>, text: &str) -> PyResult<Scenario> {
-    check(py, parse_absolute(text))
+    check(py, parse_described(text))
 }
 
 impl LinkLimit {

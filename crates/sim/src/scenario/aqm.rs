@@ -1,5 +1,6 @@
 //! Queue manager of a link: in tc's spelling or as a table of parameters.
 
+use super::implementation::Implementation;
 use super::keys::mismatch;
 use super::value_error::AqmError;
 use serde_json::{Map, Value};
@@ -16,8 +17,8 @@ pub struct AqmSpec {
     pub profile: &'static str,
     /// Configuration.
     pub config: AnyConfig,
-    /// Whether the engine `kernel` runs this discipline instead of its own of that name (prefix `sojourn:`).
-    pub is_forced: bool,
+    /// Implementation that the engine `kernel` runs.
+    pub implementation: Implementation,
 }
 
 impl AqmSpec {
@@ -34,8 +35,8 @@ impl AqmSpec {
 
     /// [`AqmSpec::parse`] with the algorithms of `own` as well.
     pub fn parse_with(text: &str, own: &dyn Catalogue) -> Result<Self, AqmError> {
-        let (text, is_forced) = without_prefix(text);
-        Ok(NamedConfig::parse_with(text, own).map(|named| Self::new(named, is_forced))?)
+        let (implementation, text) = Implementation::split(text, own)?;
+        Ok(NamedConfig::parse_with(text, own).map(|named| Self::new(named, implementation))?)
     }
 
     /// Reads a text or a table `{ name, profile, PARAM = VALUE… }`.
@@ -54,7 +55,7 @@ impl AqmSpec {
             None => Ok(""),
             Some(value) => value.as_str().ok_or_else(|| wrong(key, value, "a text")),
         };
-        let ((name, is_forced), profile) = (without_prefix(word("name")?), word("profile")?);
+        let ((implementation, name), profile) = (Implementation::split(word("name")?, own)?, word("profile")?);
         if name.is_empty() {
             return Err(AqmError::NoName);
         }
@@ -62,7 +63,7 @@ impl AqmSpec {
         let params: Vec<_> =
             params.map(|(key, value)| Ok((key.clone(), scalar(key, value)?))).collect::<Result<_, AqmError>>()?;
         let named = NamedConfig::configure_within(name, profile, &params, own)?;
-        Ok(Self::new(named, is_forced))
+        Ok(Self::new(named, implementation))
     }
 
     /// Algorithm.
@@ -74,7 +75,7 @@ impl AqmSpec {
     pub fn differs_in_parameters_only(&self, other: &Self) -> bool {
         let names = |spec: &Self| spec.config.each().into_iter().map(AnyConfig::name).collect::<Vec<_>>();
         let excludes = |spec: &Self| matches!(spec.config, AnyConfig::ExcludingCe(_));
-        let is_same_kind = self.is_forced == other.is_forced && excludes(self) == excludes(other);
+        let is_same_kind = self.implementation == other.implementation && excludes(self) == excludes(other);
         self.profile == other.profile && names(self) == names(other) && is_same_kind
     }
 
@@ -113,9 +114,9 @@ impl AqmSpec {
         self.table_of(self.named().changed().into_iter())
     }
 
-    fn new(named: NamedConfig, is_forced: bool) -> Self {
-        let text = with_prefix(is_forced, &named.spelling());
-        Self { text, profile: named.profile, config: named.config, is_forced }
+    fn new(named: NamedConfig, implementation: Implementation) -> Self {
+        let text = implementation.joined(&named.spelling());
+        Self { text, profile: named.profile, config: named.config, implementation }
     }
 
     fn named(&self) -> NamedConfig {
@@ -123,23 +124,11 @@ impl AqmSpec {
     }
 
     fn table_of(&self, params: impl Iterator<Item = (&'static str, params::Value)>) -> Map<String, Value> {
-        let name = with_prefix(self.is_forced, &self.named().name());
+        let name = self.implementation.joined(&self.named().name());
         let head = [("name", name.into()), ("profile", self.profile.into())];
         let params = params.map(|(name, value)| (name, json(value)));
         head.into_iter().chain(params).map(|(key, value)| (key.to_string(), value)).collect()
     }
-}
-
-/// Prefix of a queue manager that the engine `kernel` takes from this library although the kernel has one of that name.
-const FORCED: &str = "sojourn:";
-
-fn without_prefix(text: &str) -> (&str, bool) {
-    let text = text.trim_start();
-    text.strip_prefix(FORCED).map_or((text, false), |rest| (rest, true))
-}
-
-fn with_prefix(is_forced: bool, text: &str) -> String {
-    if is_forced { format!("{FORCED}{text}") } else { text.to_string() }
 }
 
 /// Value of a parameter in a scenario file.

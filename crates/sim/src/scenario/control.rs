@@ -2,6 +2,7 @@
 
 use super::aqm::scalar;
 use super::files::Files;
+use super::implementation::{KERNEL, is_kernel_name};
 use super::keys::{Datum, Field};
 use super::value_error::{AqmError, ValueError};
 use super::values::mismatch;
@@ -64,6 +65,9 @@ impl ControlSpec {
         if let Some(registered) = names().find(|known| known.eq_ignore_ascii_case(name)) {
             return Self::registered(registered, arguments);
         }
+        if let Some(own) = name.strip_prefix(KERNEL) {
+            return Self::of_kernel(own, arguments, files.is_some_and(Files::has_kernel_names));
+        }
         match files.and_then(|files| files.control(name, arguments)) {
             Some(found) => found.map(Self::of_user).map_err(ValueError::Form),
             None => Err(ValueError::Unknown(unknown("congestion control", name, names()))),
@@ -80,6 +84,23 @@ impl ControlSpec {
             false => AnyCc::spelling(name, &pairs).map_err(refused)?,
         };
         Ok(Self { text, control, definition: None })
+    }
+
+    /// A control of a file that is compiled into a kernel. The control of the simulator stands for it, and is not run.
+    fn of_kernel(name: &str, arguments: &ControlArguments, is_read: bool) -> Result<Self, ValueError> {
+        let refused = |error| Err(ValueError::Aqm(Box::new(error)));
+        let text = format!("{KERNEL}{name}");
+        if !is_kernel_name(name) {
+            return refused(AqmError::KernelName(name.to_string()));
+        }
+        if !is_read {
+            return refused(AqmError::OnlyInKernel(text));
+        }
+        let pairs = arguments.pairs(&text, &[]).map_err(|error| ValueError::Aqm(Box::new(error.into())))?;
+        match pairs.first() {
+            None => Self::registered(cc::DEFAULT, arguments).map(|control| Self { text, ..control }),
+            Some((param, _)) => Err(ValueError::Form(format!("{text} takes no parameters; leave {param} out"))),
+        }
     }
 
     fn of_user(definition: Arc<dyn ControlDefinition>) -> Self {

@@ -27,6 +27,12 @@ pub trait Files {
     ) -> Option<Result<Arc<dyn ControlDefinition>, String>> {
         None
     }
+
+    /// Whether congestion controls of files that are compiled into a kernel (`kernel:NAME`) are read. Do not run a
+    /// connection with one.
+    fn has_kernel_names(&self) -> bool {
+        false
+    }
 }
 
 /// Files on disk; relative paths start from this folder.

@@ -16,8 +16,8 @@ pub struct TableCatalogue<'a> {
     pub files: &'a dyn Files,
 }
 
-/// Catalogue of `own`, with tables by name only, for spellings that have been read before: their files may be gone. Do
-/// not run a queue that was built from it.
+/// Catalogue of `own`, with tables by name only, for spellings that have been read before: their files may be gone. It
+/// has names of kernels' files, too. Do not run a queue that was built from it.
 pub struct UnreadTables<'a>(pub &'a dyn Catalogue);
 
 impl Catalogue for UnreadTables<'_> {
@@ -32,6 +32,10 @@ impl Catalogue for UnreadTables<'_> {
     fn table(&self, name: &str) -> Option<Result<&'static Table, ConfigError>> {
         Some(Table::parse(name, "0").map(interned).map_err(ConfigError::Catalogue))
     }
+
+    fn has_kernel_names(&self) -> bool {
+        true
+    }
 }
 
 impl Catalogue for TableCatalogue<'_> {
@@ -45,6 +49,10 @@ impl Catalogue for TableCatalogue<'_> {
 
     fn table(&self, name: &str) -> Option<Result<&'static Table, ConfigError>> {
         Some(read(self.files, name).map_err(ConfigError::Catalogue))
+    }
+
+    fn has_kernel_names(&self) -> bool {
+        self.own.has_kernel_names()
     }
 }
 

@@ -80,6 +80,20 @@ pub enum AqmError {
         /// Error in its value.
         reason: ValueError,
     },
+    /// Name of a kernel's file that no kernel accepts.
+    #[error("{0:?} is not a kernel's name (up to 15 letters, digits, - and _); write e.g. \"kernel:mine like codel\"")]
+    KernelName(String),
+    /// Words behind the name of a kernel's file.
+    #[error("kernel:{name} is followed by \"like AQM\" or \"options TYPE:BYTES:VALUE\", not by {words:?}")]
+    KernelWords {
+        /// The name.
+        name: String,
+        /// The words.
+        words: String,
+    },
+    /// File of a kernel where none runs.
+    #[error("{0} is compiled into a kernel and cannot be simulated; choose --engine kernel")]
+    OnlyInKernel(String),
 }
 
 /// Error in a loss.

@@ -12,7 +12,7 @@ table! {
     pub struct TcpSpec {
         /// Congestion control, with parameters behind it: `ledbat target 5ms`; `bbr`, `bbr3`, `dctcp` and `prague` are
         /// short for `bbr@linux-6.1`, `bbr3@google`, `dctcp@linux` and `prague@0.7`. `sojourn cc list` describes each.
-        /// Your own: `my_cc.py:Mine alpha 0.5`, `./libmine.so`.
+        /// Your own: `my_cc.py:Mine alpha 0.5`, `./libmine.so`; in a kernel `kernel:mine`.
         cc: ControlSpec = Kind::Control, Need::Default(cc::DEFAULT);
         /// TCP stack: of a Linux version; or `ns2`, whose own agents are `cc` `reno` and `newreno`; or QUIC
         /// (`quic-rfc9002`), for `kind = "tcp"` only.
