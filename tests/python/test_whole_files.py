@@ -26,6 +26,7 @@ UNSEEN = {
     "engines/emulated/shares.py": "a temporary folder",
     "engines/emulated/topology.py": "a temporary folder",
     "figures/data.py": "memory",
+    "engines/kernel/own_build.py": "the work folder of a build",
     "engines/kernel/build.py": "the work folder of a build",
     "engines/kernel/compare.py": "a temporary folder",
     "engines/kernel/guest.py": "a temporary folder",

@@ -13,11 +13,17 @@ LAST_LINES = 8
 
 
 def run_command(
-    command: Sequence[str], folder: Path, *, environment: Mapping[str, str] | None = None, failure: str | None = None
+    command: Sequence[str],
+    folder: Path,
+    *,
+    environment: Mapping[str, str] | None = None,
+    failure: str | None = None,
+    last_lines: int = LAST_LINES,
 ) -> str:
     """Run a command in a folder and return its stdout.
 
-    Raises `MissingError` if it cannot start or fails; the error begins with `failure`, by default the exit status.
+    Raises `MissingError` if it cannot start or fails; the error begins with `failure`, by default the exit status, and
+    shows the `last_lines` of the output.
     """
     try:
         done = subprocess.run(
@@ -26,7 +32,7 @@ def run_command(
     except OSError as error:
         raise MissingError(f"{command[0]}: {error.strerror}") from None
     if done.returncode:
-        last = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-LAST_LINES:]
+        last = [line for line in (done.stdout + done.stderr).splitlines() if line.strip()][-last_lines:]
         failure = failure or f"{' '.join(command[:3])} ended with status {done.returncode}"
         raise MissingError("\n  ".join([f"{failure}:", *last]))
     return done.stdout

@@ -28,8 +28,8 @@ ENGINES = {
 class EngineModule(Protocol):
     """Interface of an engine's module."""
 
-    def identity(self) -> str:
-        """Name of the engine in the hash of a run, with its build if results depend on it."""
+    def identity(self, scenario: Scenario | None = None, /) -> str:
+        """Name of the engine in the hash of a run, with the build that runs the scenario if results depend on it."""
 
     def check(self, scenario: Scenario) -> None:
         """Raise `InputError` for a scenario that the engine cannot run."""
@@ -52,14 +52,15 @@ def kind(engine: str) -> str:
     return engine.partition("-")[0]
 
 
-def identity(engine: str) -> str:
-    """Name of an engine in the hash of a run."""
-    return _module(engine).identity()
+def identity(engine: str, scenario: Scenario | None = None) -> str:
+    """Name of an engine in the hash of a run of a scenario, or of those that any build of the engine runs."""
+    return _module(engine).identity(scenario)
 
 
 def check(engine: str, scenario: Scenario) -> None:
     """Raise `InputError` for a scenario that an engine cannot run."""
     _refuse_changes(engine, scenario)
+    _refuse_kernel_files(engine, scenario)
     _module(engine).check(scenario)
 
 
@@ -72,6 +73,15 @@ def _refuse_changes(engine: str, scenario: Scenario) -> None:
         refuse(engine, "changes", "cannot change queues or losses", remedy)
 
 
+def _refuse_kernel_files(engine: str, scenario: Scenario) -> None:
+    """Refuse queue managers and congestion controls that only a kernel has."""
+    if kind(engine) != KERNEL and (named := scenario.kernel_files()):
+        from sojourn.engines.refusal import refuse
+
+        place, name = next(iter(named.items()))
+        refuse(engine, place, f"cannot run {name}, a file that is compiled into a kernel", "choose --engine kernel")
+
+
 def run(
     scenario: Scenario,
     seed: int,
@@ -81,12 +91,13 @@ def run(
 ) -> Result:
     """Run a scenario once; tables go to `folder` if the engine can write them during the run."""
     _refuse_changes(engine, scenario)
+    _refuse_kernel_files(engine, scenario)
     module = _module(engine)
     if folder is not None and _is_writing(module):
         result = module.run_into(folder, scenario, seed, progress)
     else:
         result = module.run(scenario, seed, progress)
-    result.engine = identity(engine)
+    result.engine = identity(engine, scenario)
     return result
 
 

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from sojourn.model.scenarios.scenario import Scenario
 
 
-def identity() -> str:
+def identity(_scenario: Scenario | None = None, /) -> str:
     """Name in the hash of a run; results depend on the core's version only, not on the machine."""
     return "simulate"
 
 
 def check(_scenario: Scenario) -> None:
-    """Refuse nothing: every parsed scenario can be simulated."""
+    """Refuse nothing: every parsed scenario can be simulated, unless it names files of a kernel."""
 
 
 def run(scenario: Scenario, seed: int, progress: Callable[[float], None] | None, /) -> Result:

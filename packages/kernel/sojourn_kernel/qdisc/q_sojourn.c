@@ -4,8 +4,7 @@
  *
  *   tc qdisc add dev DEV root sojourn [limit N|SIZE|TIME] [rate RATE] [delay TIME] [mtu BYTES] [seed N] AQM…
  *
- * The words from the AQM's name on are the library's. iproute2 installs no headers, so its struct is declared here as it
- * has been since 4.17; the functions at the end of the struct that this file does not need are left out of it.
+ * The words from the AQM's name on are the library's.
  */
 #include <errno.h>
 #include <linux/pkt_sched.h>
@@ -13,23 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "tc.h"
 
 enum { TEXT = 1, LIMIT, RATE, SEED, DELAY, MTU, SPELLING };
 enum { PRINT_ANY = 4, COLOR_NONE = 6 };	/* of iproute2 */
 
 #define MAX_TEXT 4000
-#define MAX_MESSAGE 65536	/* tc's buffer */
-
-struct qdisc_util {
-	struct qdisc_util *next;
-	const char *id;
-	int (*parse_qopt)(const struct qdisc_util *util, int argc, char **argv, struct nlmsghdr *n, const char *dev);
-	int (*print_qopt)(const struct qdisc_util *util, FILE *f, struct rtattr *opt);
-	int (*print_xstats)(const struct qdisc_util *util, FILE *f, struct rtattr *xstats);
-	int (*parse_copt)(const struct qdisc_util *util, int argc, char **argv, struct nlmsghdr *n, const char *dev);
-	int (*print_copt)(const struct qdisc_util *util, FILE *f, struct rtattr *opt);
-	int (*has_block)(const struct qdisc_util *util, struct rtattr *opt, __u32 handle, int *has);
-};
 
 /* tc's own; without it the text is printed as it is. */
 extern int print_color_string(int type, int color, const char *key, const char *format, const char *value)
@@ -41,20 +29,6 @@ static void print_text(FILE *f, const char *key, const char *text)
 		print_color_string(PRINT_ANY, COLOR_NONE, key, "%s ", text);
 	else
 		fprintf(f, "%s ", text);
-}
-
-static struct rtattr *append(struct nlmsghdr *n, unsigned short type, const void *data, size_t bytes)
-{
-	struct rtattr *attribute = (void *)((char *)n + NLMSG_ALIGN(n->nlmsg_len));
-
-	if (NLMSG_ALIGN(n->nlmsg_len) + RTA_SPACE(bytes) > MAX_MESSAGE)
-		return NULL;
-	attribute->rta_type = type;
-	attribute->rta_len = (unsigned short)RTA_LENGTH(bytes);
-	if (bytes)
-		memcpy(RTA_DATA(attribute), data, bytes);
-	n->nlmsg_len = (__u32)(NLMSG_ALIGN(n->nlmsg_len) + RTA_ALIGN(attribute->rta_len));
-	return attribute;
 }
 
 struct unit {

@@ -18,30 +18,55 @@ def command() -> None:
 
 
 @command.command("build")
-@click.option("--version", default="6.1", show_default=True, metavar="V", help="Linux 6.1, 6.12 or 7.3.")
+@click.option("--version", metavar="V", help="Linux 6.1, 6.12 or 7.3 [6.1].")
+@click.option("--qdisc", "qdiscs", multiple=True, metavar="FILE.c", help="Queue discipline of your own; NAME=FILE.c.")
+@click.option("--cc", "ccs", multiple=True, metavar="FILE.c", help="Congestion control of your own; NAME=FILE.c.")
+@click.option("--source", type=options.PATH, metavar="TREE", help="Kernel tree of your own, with a --cache of its own.")
 @click.option("--cache", type=options.PATH, metavar="DIR", help="Folder for kernels [the user's cache].")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of parallel compilers [all cores].")
 @options.as_json
-def build_command(version: str, cache: Path | None, jobs: int | None, as_json: bool) -> None:
+def build_command(
+    version: str | None,
+    qdiscs: tuple[str, ...],
+    ccs: tuple[str, ...],
+    source: Path | None,
+    cache: Path | None,
+    jobs: int | None,
+    as_json: bool,
+) -> None:
     """Download, patch, configure, build and test a kernel. It is not installed, and root is not needed.
 
     The source comes from the machine's package manager; that of 7.3 is in the backports of Debian 13. An interrupted
     build continues where it stopped; a finished kernel is not built again. For all commands, $SOJOURN_KERNEL replaces
     the cache folder.
+
+    Files of your own (sch_mine.c, tcp_mine.c) are compiled into a kernel beside the plain one, in seconds once that is
+    built. A scenario names them: aqm = "kernel:mine like codel target 5ms", cc = "kernel:mine". NAME=FILE.c registers
+    a file under another name, for one that has a name of Linux. All kernels in a --cache may be of a --source of your
+    own; $SOJOURN_KERNEL then selects them.
     """
     from sojourn.apps.cli import output
     from sojourn.base.progress import steps
+    from sojourn.engines.kernel import own_tree
     from sojourn.engines.kernel.build import build
-    from sojourn.engines.kernel.cache import root
+    from sojourn.engines.kernel.cache import VERSIONS, root
+    from sojourn.engines.kernel.own_files import CONTROL, QDISC, read
 
     began = time.monotonic()
+    own = [*read(QDISC, qdiscs), *read(CONTROL, ccs)]
+    if source and not cache:
+        raise click.UsageError("--source needs --cache DIR, a folder for its kernels alone")
     with steps() as report:
-        kernel = build(version, root(cache), jobs=jobs, progress=report)
+        report(0, "reading the tree" if source else "")
+        tree = own_tree.read(source, version) if source else None
+        named = tree.version if tree else version or VERSIONS[0]
+        kernel = build(named, root(cache), own=own, source=tree, jobs=jobs, progress=report)
     if as_json:
         about = {"linux": kernel.version, "digest": kernel.digest, "folder": str(kernel.image.parent)}
         output.print_json(about | {"seconds": round(time.monotonic() - began, 1)})
         return
-    echo(f"Linux {kernel.version} in simulated time, build {kernel.digest}: {kernel.image.parent}")
+    having = f" with {kernel.own}" if kernel.own else ""
+    echo(f"Linux {kernel.version}{having} in simulated time, build {kernel.digest}: {kernel.image.parent}")
 
 
 @command.command("compare")

@@ -55,7 +55,7 @@ def set_concurrency(runs: int) -> None:
     _slots = threading.Semaphore(runs)
 
 
-def identity() -> str:
+def identity(_scenario: Scenario | None = None, /) -> str:
     """Name in the hash of a run. Real programs are not reproducible, so a finished run is kept."""
     return ENGINE
 

@@ -1,6 +1,7 @@
 """Build of a kernel from a source package, in steps; an interrupted build is resumed.
 
-The compiled tree is kept: when our queue disciplines change, only they are compiled, and the kernel is linked again.
+The compiled tree is kept: when our queue disciplines change, only they are compiled and the kernel is linked again; so
+are the files of a user.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,10 @@ from typing import IO, Any
 from sojourn.base.commands import run_command
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.files import new_folder
-from sojourn.engines.kernel import cache, library, needs, selftest
+from sojourn.engines.kernel import cache, library, needs, own_build, selftest
 from sojourn.engines.kernel.cache import Kernel
+from sojourn.engines.kernel.own_files import OwnFile, refuse_clashes
+from sojourn.engines.kernel.own_tree import OwnTree
 from sojourn.engines.kernel.patch import apply_edits, read_edits
 from sojourn.engines.kernel.source import fetch, full_version, unpack, version_file
 
@@ -30,8 +33,10 @@ Progress = Callable[[float, str], None]
 
 # Reproducible build: the version string seeds the kernel's random number generator.
 STAMP = {"KBUILD_BUILD_TIMESTAMP": "2026-01-01", "KBUILD_BUILD_USER": "sojourn", "KBUILD_BUILD_HOST": "sojourn"}
-TC_PLUGIN = "q_sojourn.so"
-"""Plug-in of tc for the discipline `sojourn`, loaded from $TC_LIB_DIR."""
+PLUGINS = "plugins"
+"""Folder with the parts of tc for the disciplines that it does not know."""
+OUTPUT_LINES = 200
+"""Lines of a failed make that an error may show; its first error matters."""
 OBJECTS = 900
 """Approximate number of compiled files, for the progress only."""
 
@@ -42,6 +47,10 @@ class BuildPaths:
 
     version: str
     root: Path
+    own: str = ""
+    """Digest of a user's files."""
+    source: OwnTree | None = None
+    """A user's tree in place of the distribution's source."""
 
     @property
     def packages(self) -> Path:
@@ -61,21 +70,33 @@ class BuildPaths:
     @property
     def done(self) -> Path:
         """Built kernel."""
-        return cache.folder_of(self.version, self.root)
+        return cache.folder_of(self.version, self.root, self.own)
 
 
-def build(version: str, root: Path, *, jobs: int | None = None, progress: Progress | None = None) -> Kernel:
-    """Build and test a kernel, unless it is built already; resumes an interrupted build.
+def build(
+    version: str,
+    root: Path,
+    *,
+    own: Sequence[OwnFile] = (),
+    source: OwnTree | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> Kernel:
+    """Build and test a kernel with a user's files `own`, unless it is built already; resumes an interrupted build.
 
-    Raises `InputError` for an unknown version and `MissingError` if the machine lacks something or the build fails.
+    With `source` all kernels in `root` are of that tree. Raises `InputError` for an unknown version and for files that
+    do not compile, `MissingError` if the machine lacks something or the build fails.
     """
     if version not in cache.VERSIONS:
         raise InputError(f"--version: unknown version {version}; expected one of {', '.join(cache.VERSIONS)}")
     report = progress or (lambda _share, _step: None)
     cache.require_gpl_part()
-    if found := cache.find(version, root):
+    if source:
+        source.claim(root)
+    paths = BuildPaths(version, root, own_build.digest_of(own), source)
+    if found := cache.read(paths.done):
+        os.utime(paths.done / cache.METADATA)  # of several builds that have a name, the last one runs
         return found
-    paths = BuildPaths(version, root)
     needs.refuse(needs.missing(root), "this machine")
     paths.work.mkdir(parents=True, exist_ok=True)
     guest = cache.GUEST_SOURCES
@@ -87,12 +108,16 @@ def build(version: str, root: Path, *, jobs: int | None = None, progress: Progre
             (0.96, "compiling the guest's program", lambda: _program(paths, guest)),
         ]
         for share, name, step in steps:
-            report(share, name)
-            _run_step(paths.work, name, step)
+            stamp = paths.work / f"{name.replace(' ', '-')}.done"
+            if not stamp.exists():  # otherwise an earlier build has finished it
+                report(share, name)
+                step()
+                stamp.touch()
         report(0.97, "linking the queue disciplines")
-        _link(paths)
+        refuse_clashes(own, paths.tree)
+        _link(paths, own)
         report(0.99, "trying it")
-        kernel = _assemble(paths)
+        kernel = _assemble(paths, own)
     report(1.0, "built")
     return kernel
 
@@ -112,19 +137,14 @@ def _locked(work: Path) -> Any:
         yield
 
 
-def _run_step(work: Path, name: str, step: Callable[[], None]) -> None:
-    """Run a step unless an earlier build has finished it."""
-    stamp = work / f"{name.replace(' ', '-')}.done"
-    if not stamp.exists():
-        step()
-        stamp.touch()
-
-
 def _prepare(paths: BuildPaths) -> None:
     """Fetch, unpack and edit the source; a partly edited tree is replaced."""
-    archive = fetch(paths.version, paths.packages, run_command)
+    archive = None if paths.source else fetch(paths.version, paths.packages, run_command)
     shutil.rmtree(paths.tree, ignore_errors=True)
-    unpack(archive, paths.tree, run_command)
+    if paths.source:
+        paths.source.copy(paths.tree)
+    if archive:
+        unpack(archive, paths.tree, run_command)
     gpl_part = cache.require_gpl_part()
     edits = (gpl_part / "edits.toml").read_text(encoding="utf-8")
     apply_edits(read_edits(edits, paths.version), paths.tree)
@@ -132,8 +152,9 @@ def _prepare(paths: BuildPaths) -> None:
     links.mkdir()
     for path in [gpl_part / "Makefile", *gpl_part.glob("*.[ch]")]:
         shutil.copyfile(path, links / path.name)
-    (links / cache.QDISC).mkdir()
-    (links / cache.QDISC / "Makefile").touch()
+    for name in (cache.QDISC, cache.OWN):
+        (links / name).mkdir()
+        (links / name / "Makefile").touch()
 
 
 def _configure(paths: BuildPaths, guest: Path) -> None:
@@ -152,7 +173,8 @@ def _configure(paths: BuildPaths, guest: Path) -> None:
 
 
 def _make(paths: BuildPaths, *words: str) -> None:
-    run_command(["make", "-s", "ARCH=um", *words], paths.tree, environment=os.environ | STAMP)
+    command = ["make", "-s", "ARCH=um", *words]
+    run_command(command, paths.tree, environment=os.environ | STAMP, last_lines=OUTPUT_LINES)
 
 
 def _compile(paths: BuildPaths, jobs: int, report: Progress) -> None:
@@ -202,30 +224,53 @@ def _program(paths: BuildPaths, guest: Path) -> None:
     run_command(["gcc", "-O2", "-Wall", "-Wextra", "-static", "-o", str(paths.work / "guest"), *sources], paths.work)
 
 
-def _link(paths: BuildPaths) -> None:
-    """Compile the discipline `sojourn` and its part of tc, and link the kernel with the library."""
+def _link(paths: BuildPaths, own: Sequence[OwnFile]) -> None:
+    """Compile the discipline `sojourn`, a user's files and their parts of tc; link the kernel with the library."""
     place, sources = paths.tree / "drivers" / "net" / "sojourn" / cache.QDISC, cache.require_gpl_part() / cache.QDISC
     for pattern in cache.QDISC_FILES:
         for path in sources.glob(pattern):
             shutil.copyfile(path, place / path.name)
     shutil.copyfile(library.make(paths.work), place / "library.o_shipped")
-    _make(paths, "linux")
-    plugin = str(paths.work / TC_PLUGIN)
-    run_command(["gcc", "-O2", "-Wall", "-fPIC", "-shared", "-o", plugin, str(sources / "q_sojourn.c")], paths.work)
+    own_build.write(own, place.parent / cache.OWN)
+    own_build.explained(own, lambda: _make(paths, "linux"))
+    plugins = paths.work / PLUGINS
+    shutil.rmtree(plugins, ignore_errors=True)
+    plugins.mkdir()
+    _compile_plugin(sources / "q_sojourn.c", plugins, "sojourn")
+    for file in own_build.disciplines(own):
+        _compile_plugin(cache.require_gpl_part() / cache.OWN / "q_own.c", plugins, file.name)
 
 
-def _assemble(paths: BuildPaths) -> Kernel:
+def _compile_plugin(source: Path, folder: Path, name: str) -> None:
+    """Compile the part of tc for a discipline, which tc loads from $TC_LIB_DIR."""
+    words = ["-O2", "-Wall", "-fPIC", "-shared", f'-DNAME="{name}"']
+    run_command(["gcc", *words, "-o", str(folder / f"q_{name}.so"), str(source)], folder)
+
+
+def _assemble(paths: BuildPaths, own: Sequence[OwnFile]) -> Kernel:
     """Install the kernel in the cache if it passes its self-test."""
     with new_folder(paths.done) as part:
         run_command(["strip", "-o", str(part / "linux"), str(paths.tree / "linux")], paths.work)
-        for name in ("guest", TC_PLUGIN):
-            shutil.copy(paths.work / name, part / name)
+        for path in (paths.work / "guest", *(paths.work / PLUGINS).iterdir()):
+            shutil.copy(path, part / path.name)
         shutil.copy(paths.tree / ".config", part / "config")
         digest = hashlib.sha256((part / "linux").read_bytes() + (part / "guest").read_bytes()).hexdigest()[:12]
         kernel = Kernel(part / "linux", part / "guest", full_version(paths.tree), digest)
         selftest.run(kernel)
         compiler = run_command(["gcc", "--version"], paths.work).splitlines()[0]
-        package = version_file(paths.version, paths.packages).read_text().strip()
+        package = (
+            paths.source.package if paths.source else version_file(paths.version, paths.packages).read_text().strip()
+        )
         metadata = {"linux": kernel.version, "digest": digest, "package": package, "compiler": compiler}
-        (part / cache.METADATA).write_text(json.dumps(metadata, indent=1) + "\n", encoding="utf-8")
-    return cache.built(paths.version, paths.root)
+        text = json.dumps(metadata | own_build.digests(own), indent=1)
+        (part / cache.METADATA).write_text(f"{text}\n", encoding="utf-8")
+    if found := cache.read(paths.done):
+        return found
+    raise MissingError(f"{paths.done}: the built kernel cannot be read; check the folder's permissions")
+
+
+def _package(paths: BuildPaths) -> str:
+    """Origin of the source."""
+    if paths.source:
+        return paths.source.package
+    return version_file(paths.version, paths.packages).read_text(encoding="utf-8").strip()

@@ -26,10 +26,35 @@ GPL_FILES = ("edits.toml", "Makefile", "*.[ch]")
 """Files of sojourn-kernel, a package of its own, that become part of the kernel."""
 QDISC = "qdisc"
 """Its folder with the queue discipline `sojourn`, which is exchanged together with the library below it."""
+OWN = "own"
+"""Its folder for files of users, which is exchanged likewise."""
 QDISC_FILES = ("Makefile", "*.[ch]")
 GPL_PACKAGE, GPL_MODULE = "sojourn-kernel", "sojourn_kernel"
 CHECKOUT = Path(__file__).parents[4] / "packages" / "kernel" / GPL_MODULE
 """Folder of that package in a checkout."""
+
+
+@dataclass(frozen=True)
+class Own:
+    """Names of queue disciplines and congestion controls that users add to a kernel."""
+
+    qdiscs: frozenset[str] = frozenset()
+    controls: frozenset[str] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.qdiscs or self.controls)
+
+    def __le__(self, other: Own) -> bool:
+        """Whether the other has all of these."""
+        return self.qdiscs <= other.qdiscs and self.controls <= other.controls
+
+    def __str__(self) -> str:
+        kinds = (("discipline", self.qdiscs), ("control", self.controls))
+        lists = (f"the {kind}{'s' * (len(names) > 1)} {', '.join(sorted(names))}" for kind, names in kinds if names)
+        return " and ".join(lists)
+
+
+NOTHING = Own()
 
 
 @dataclass(frozen=True)
@@ -43,6 +68,8 @@ class Kernel:
     """Full Linux version."""
     digest: str
     """Digest of both files; equal digests give equal results."""
+    own: Own = NOTHING
+    """Disciplines and controls of a user's files."""
 
     @property
     def identity(self) -> str:
@@ -55,30 +82,55 @@ def root(given: Path | None = None) -> Path:
     return cache_folder("kernel", "SOJOURN_KERNEL", given)
 
 
-def folder_of(version: str, place: Path) -> Path:
-    """Folder of a kernel; the digests of its sources are part of its name, so that changed ones need a new build."""
-    return place / f"linux-{version}-{recipe()}-{qdisc_recipe()}"
+def folder_of(version: str, place: Path, own: str = "") -> Path:
+    """Folder of a kernel; the digests of its sources are part of its name, so that changed ones need a new build.
+
+    `own` is the digest of a user's files, if the kernel has some.
+    """
+    return place / f"linux-{version}-{recipe()}-{qdisc_recipe()}{f'+{own}' if own else ''}"
 
 
-def find(version: str = VERSIONS[0], place: Path | None = None) -> Kernel | None:
-    """Built kernel of a version with the current recipe, if there is one."""
-    if gpl_part() is None or not library.is_at_hand():
-        return None
-    folder = folder_of(version, root(place))
+def read(folder: Path) -> Kernel | None:
+    """The kernel in a folder; None if there is none."""
     try:
         metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
-        return Kernel(folder / "linux", folder / "guest", metadata["linux"], metadata["digest"])
-    except (OSError, ValueError, KeyError):
+        own = Own(*(frozenset(metadata.get(key, {})) for key in ("qdiscs", "controls")))
+        return Kernel(folder / "linux", folder / "guest", metadata["linux"], metadata["digest"], own)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def built(version: str = VERSIONS[0], place: Path | None = None) -> Kernel:
-    """Built kernel of a version; raises `MissingError` if there is none."""
+def find(version: str = VERSIONS[0], place: Path | None = None, own: Own = NOTHING) -> Kernel | None:
+    """Built kernel of a version with the current recipe, if there is one; with `own` the last one that has these."""
+    if gpl_part() is None or not library.is_at_hand():
+        return None
+    base = folder_of(version, root(place))
+    if not own:
+        return read(base)
+    folders = sorted(base.parent.glob(f"{base.name}+*"), key=lambda folder: (_built_ns(folder), folder.name))
+    kernels = (read(folder) for folder in reversed(folders))
+    return next((kernel for kernel in kernels if kernel and own <= kernel.own), None)
+
+
+def _built_ns(folder: Path) -> int:
+    """Time of a build or of its repetition, in ns; 0 without one."""
+    try:
+        return (folder / METADATA).stat().st_mtime_ns
+    except OSError:
+        return 0
+
+
+def built(version: str = VERSIONS[0], place: Path | None = None, own: Own = NOTHING) -> Kernel:
+    """Built kernel of a version; raises `MissingError` if there is none, or none with `own`."""
     require_gpl_part()
-    found = find(version, place)
+    found = find(version, place, own)
     if found is None:
-        option = "" if version == VERSIONS[0] else f" --version {version}"
-        raise MissingError(f"no kernel {version} is built in {root(place)}; run sojourn kernel build{option}")
+        what = f" with {own}" if own else ""
+        command = "sojourn kernel build" + ("" if version == VERSIONS[0] else f" --version {version}")
+        files = [
+            f" {option} FILE.c" for option, names in (("--qdisc", own.qdiscs), ("--cc", own.controls)) for _ in names
+        ]
+        raise MissingError(f"no kernel {version}{what} is built in {root(place)}; run {command}{''.join(files)}")
     return found
 
 
@@ -113,7 +165,8 @@ def recipe() -> str:
 @cache
 def qdisc_recipe() -> str:
     """Digest of our queue disciplines and of the discipline of the kernel that calls them."""
-    own = {path.name: path for path in _files(require_gpl_part() / QDISC, QDISC_FILES)}
+    folders = {name: require_gpl_part() / name for name in (QDISC, OWN)}
+    own = {f"{name}/{path.name}": path for name, at in folders.items() for path in _files(at, QDISC_FILES)}
     return hashlib.sha256(f"{library.digest()} {_digest_of(own)}".encode()).hexdigest()[:12]
 
 

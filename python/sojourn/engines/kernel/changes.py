@@ -18,7 +18,7 @@ from sojourn.engines.kernel import guest_change
 from sojourn.engines.kernel.network import START_NS, Network
 from sojourn.engines.kernel.own_qdisc import is_own
 from sojourn.engines.kernel.parents import is_parent
-from sojourn.engines.kernel.qdisc import DISCIPLINES, queue
+from sojourn.engines.kernel.qdisc import DISCIPLINES, like, queue
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.kernel.routers import Direction, directions
 from sojourn.engines.kernel.trace import BEFORE_NS
@@ -105,7 +105,8 @@ def _line(link: Direction, where: str, states: tuple[Mapping[str, Any], Mapping[
     at = f"{where}.{'aqm' if after['aqm'] != old else 'limit'}"
     new = queue(where, after).line
     if not is_own(new):
-        if is_parent(old) or DISCIPLINES[old["name"]].limit == "inside" or old["name"] in UNCHANGEABLE:
+        name = like(old)
+        if is_parent(old) or name in UNCHANGEABLE or (name and DISCIPLINES[name].limit == "inside"):
             refuse(at, f"does not change {old['name']} while it runs", "leave it as it is, or simulate it")
         # Linux refuses `flows` in a change, even if it is the current number.
         new = re.sub(r" flows \d+", "", new)

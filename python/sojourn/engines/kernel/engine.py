@@ -15,6 +15,7 @@ from sojourn.engines.kernel.routers import directions
 from sojourn.engines.kernel.trace import entries, read_trace, timeouts
 from sojourn.engines.kernel.traffic import traffic
 from sojourn.engines.recorded import Endpoints, result
+from sojourn.model.aqms.spelling import KERNEL_FILE
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 
@@ -25,9 +26,9 @@ NO_PROBES = {
 }
 
 
-def identity(version: str = cache.VERSIONS[0]) -> str:
+def identity(scenario: Scenario | None = None, /, *, version: str = cache.VERSIONS[0]) -> str:
     """Name in the hash of a run, with the build's digest."""
-    return cache.built(version).identity
+    return cache.built(version, own=_own(scenario) if scenario else cache.NOTHING).identity
 
 
 def check(scenario: Scenario) -> None:
@@ -43,7 +44,7 @@ def run(
     version: str = cache.VERSIONS[0],
 ) -> Result:
     """Run a scenario once in its own guest, on the built kernel of a version."""
-    kernel = cache.built(version)
+    kernel = cache.built(version, own=_own(scenario))
     with job_folder() as folder:
         network, files, flows, groups, limits = _job(scenario, seed, str(folder))
         boot(kernel, folder, files, seed=seed, tick=progress)
@@ -54,6 +55,13 @@ def run(
     columns = entries(events, START_NS, log.opened, groups, network.replacements)
     output = _core.summarise(scenario.canonical, seed, limits, columns)
     return result(scenario, seed, output, ends)
+
+
+def _own(scenario: Scenario) -> cache.Own:
+    """Files of users that a scenario needs in its kernel."""
+    named = {place: name.removeprefix(KERNEL_FILE) for place, name in scenario.kernel_files().items()}
+    kinds = (frozenset(name for place, name in named.items() if place.endswith(end)) for end in (".aqm", ".cc"))
+    return cache.Own(*kinds)
 
 
 def _job(

@@ -11,5 +11,5 @@ __all__ = ["check", "identity", "run"]
 VERSION = "7.3"
 
 check = engine.check
-identity = partial(engine.identity, VERSION)
+identity = partial(engine.identity, version=VERSION)
 run = partial(engine.run, version=VERSION)

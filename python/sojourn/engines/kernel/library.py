@@ -46,11 +46,18 @@ def digest() -> str:
 
 
 def make(into: Path) -> Path:
-    """Make the object file in a folder and return its path."""
-    target = into / "sojourn_qdisc.o"
+    """Make the object file in a folder, unless that of the same sources is there, and return its path."""
+    target, made_from = into / "sojourn_qdisc.o", into / "sojourn_qdisc.digest"
+    if not (target.exists() and made_from.exists() and made_from.read_text(encoding="utf-8") == digest()):
+        _make(into, target)
+        made_from.write_text(digest(), encoding="utf-8")
+    return target
+
+
+def _make(into: Path, target: Path) -> None:
     if not is_checkout():
         target.write_bytes(lzma.decompress(PACKED.read_bytes()))
-        return target
+        return
     if shutil.which("cargo") is None:
         raise MissingError("cargo is missing; install Rust from https://rustup.rs, or Sojourn from a wheel")
     built = into / "library"
@@ -68,7 +75,6 @@ def make(into: Path) -> Path:
     globals_ = [f"--keep-global-symbol={name}" for name in kept]
     run_command(["objcopy", *globals_, *removed, "--strip-unneeded", str(joined), str(target)], into)
     joined.unlink()
-    return target
 
 
 def pack(path: Path) -> None:

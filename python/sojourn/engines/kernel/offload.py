@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from sojourn.engines.kernel.qdisc import like
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.kernel.routers import Direction, Path
 from sojourn.engines.values import nanoseconds, octets
@@ -60,7 +61,7 @@ class Offloads:
 
 def splits(link: Mapping[str, Any]) -> bool:
     """Whether a link's queue discipline segments super-packets at enqueue."""
-    return link["aqm"]["name"] in ("cake", f"{FORCED}cake") and bool(link["aqm"]["split_gso"])
+    return like(link["aqm"]) in ("cake", f"{FORCED}cake") and bool(link["aqm"]["split_gso"])
 
 
 def _card(device: str, number: int, link: Direction) -> str:

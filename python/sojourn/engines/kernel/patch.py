@@ -38,7 +38,7 @@ class Edit:
         if found != self.count:
             raise MissingError(
                 f"{self.file}: the place for an edit was found {found} times instead of {self.count} ({self.why}); "
-                "this version of the source cannot be used"
+                f"{_REMEDY}"
             )
         return edited
 
@@ -51,16 +51,29 @@ def read_edits(text: str, version: str) -> list[Edit]:
 
 
 def apply_edits(edits: Iterable[Edit], tree: Path) -> list[str]:
-    """Edit all files of a tree, or none if an edit fails; returns their names."""
+    """Edit all files of a tree, or none if an edit fails; returns their names. The error names each that fails."""
     texts: dict[str, str] = {}
+    failed: list[str] = []
     for edit in edits:
-        if edit.file not in texts:
-            try:
-                texts[edit.file] = (tree / edit.file).read_text(encoding="utf-8")
-            except OSError as error:
-                remedy = "this version of the source cannot be used"
-                raise MissingError(f"{edit.file}: {error.strerror} in the kernel's source; {remedy}") from None
-        texts[edit.file] = edit.apply(texts[edit.file])
+        try:
+            if edit.file not in texts:
+                texts[edit.file] = _read(tree, edit.file)
+            texts[edit.file] = edit.apply(texts[edit.file])
+        except MissingError as error:
+            failed.append(str(error))
+    if failed:
+        raise MissingError("\n  ".join(dict.fromkeys(failed)))
     for name, text in texts.items():
         (tree / name).write_text(text, encoding="utf-8")
     return list(texts)
+
+
+def _read(tree: Path, name: str) -> str:
+    try:
+        return (tree / name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", "not UTF-8")
+        raise MissingError(f"{name}: {reason} in the kernel's source; {_REMEDY}") from None
+
+
+_REMEDY = "this version of the source cannot be used"

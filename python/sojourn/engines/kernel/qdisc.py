@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sojourn.base.units import initial_value, limit_text
@@ -12,7 +12,7 @@ from sojourn.engines.kernel.own_qdisc import is_forced, own_line
 from sojourn.engines.kernel.parents import Parent, is_parent, parent
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.values import bits, limit_of, nanoseconds, non_profile_parameters, octets
-from sojourn.model.aqms.spelling import FORCED
+from sojourn.model.aqms.spelling import FORCED, KERNEL_FILE, spelled_aqm
 
 Word = Callable[[str, str, Any], str]
 """Formatter of a parameter for tc, given place, tc's name and the scenario's value."""
@@ -57,6 +57,8 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
     name, where = table["name"], f"{place}.aqm"
     if is_parent(table):
         return _parent(place, link)
+    if name.startswith(KERNEL_FILE):
+        return _of_file(place, link)
     if is_forced(table) or name not in DISCIPLINES or table["profile"] not in DISCIPLINES[name].profiles:
         return _own(place, link)
     kind = DISCIPLINES[name]
@@ -71,6 +73,19 @@ def queue(place: str, link: Mapping[str, Any]) -> Queue:
     return _limited(place, kind, " ".join(word for word in words if word), link["limit"], table, link)
 
 
+def _of_file(place: str, link: Mapping[str, Any]) -> Queue:
+    """Translate the discipline of a file that is compiled into the kernel, with tc's words of another or none."""
+    name, *words = link["aqm"]["name"].removeprefix(KERNEL_FILE).split()
+    if not words or words[0] == "options":
+        return Queue(" ".join((name, *words)), drops_early=True)
+    aqm = {**link["aqm"], "name": like(link["aqm"])}
+    if is_parent(aqm) or aqm["name"] not in DISCIPLINES or aqm["profile"] not in DISCIPLINES[aqm["name"]].profiles:
+        known = ", ".join(spelled_aqm(f"{name}@{kind.profiles[0]}") for name, kind in DISCIPLINES.items())
+        refuse(f"{place}.aqm", f"has no words of tc for {' '.join(words[1:])}", f"name one of {known}, or options")
+    translated = queue(place, {**link, "aqm": aqm})
+    return replace(translated, line=f"{name} like {translated.line}")
+
+
 def _own(place: str, link: Mapping[str, Any]) -> Queue:
     """Translate a queue manager to our discipline; one that the kernel lacks may drop early."""
     aqm, limit = link["aqm"], limit_text(link["limit"])
@@ -78,6 +93,12 @@ def _own(place: str, link: Mapping[str, Any]) -> Queue:
         limit = f"{min(int(limit.split()[0]), aqm['limit'])} packets"
     known = DISCIPLINES.get(aqm["name"].removeprefix(FORCED))
     return Queue(own_line(place, link), limit=limit, drops_early=known is None or known.drops_early)
+
+
+def like(aqm: Mapping[str, Any]) -> str:
+    """Name of a queue manager; for one of a kernel's file the name of that whose words it has, or none."""
+    name = str(aqm["name"])
+    return name.partition(" like ")[2] if name.startswith(KERNEL_FILE) else name
 
 
 def _parent(place: str, link: Mapping[str, Any]) -> Queue:

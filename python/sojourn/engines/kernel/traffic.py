@@ -12,6 +12,7 @@ from sojourn import _core
 from sojourn.engines.kernel.network import START_NS, FlowEndpoints
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.values import nanoseconds, octets
+from sojourn.model.aqms.spelling import KERNEL_FILE
 
 NEVER = 2**64 - 1
 FIRST_PORT = 10_000
@@ -90,8 +91,9 @@ def _tcp(flow: Mapping[str, Any], place: str) -> str:
     """Congestion control, segment size and window. The running kernel's TCP is used, whichever Linux `stack` names."""
     if not flow["stack"].startswith("linux"):
         refuse(f"{place}.stack", f"has Linux's TCP, not {flow['stack']}", "choose linux-6.1")
-    if flow["cc"] not in CONTROLS:
-        refuse(f"{place}.cc", f"does not have {flow['cc']}", f"choose {', '.join(CONTROLS[:-1])} or {CONTROLS[-1]}")
+    control = flow["cc"].removeprefix(KERNEL_FILE)
+    if control == flow["cc"] and control not in CONTROLS:
+        refuse(f"{place}.cc", f"does not have {control}", f"choose {', '.join(CONTROLS[:-1])} or {CONTROLS[-1]}")
     if not flow["delayed_ack"]:
         refuse(f"{place}.delayed_ack", "always delays acknowledgments", "leave it out")
     if "abc" in flow:
@@ -102,7 +104,7 @@ def _tcp(flow: Mapping[str, Any], place: str) -> str:
     if "nagle" in flow:
         refuse(f"{place}.nagle", "delays small segments as Linux does", "leave it out")
     window = octets(f"{place}.receive_window", flow["receive_window"]) if flow.get("receive_window") else 0
-    return f"{flow['cc']} {octets(f'{place}.mss', flow['mss']) + TIMESTAMPS} {window} {_tos(flow)}"
+    return f"{control} {octets(f'{place}.mss', flow['mss']) + TIMESTAMPS} {window} {_tos(flow)}"
 
 
 def _tos(flow: Mapping[str, Any]) -> int:

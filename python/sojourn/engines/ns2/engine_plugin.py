@@ -10,7 +10,7 @@ from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 
 
-def identity() -> str:
+def identity(_scenario: Scenario | None = None, /) -> str:
     """Name in the hash of a run."""
     return plugin.built().identity
 

@@ -25,7 +25,11 @@ POLICY = "policy:"
 LIBRARY = r"[^\s(){},;@:]*[^\s(){},;@:/]\.so(?:\.\d+)*(?::[^\s(){},;@:]+)?(?![^\s(){},;@])"
 FORCED = "sojourn:"
 """Prefix of a queue manager that the kernel engine takes from this library although the kernel has one of that name."""
-REFERENCE = re.compile(rf"{LIBRARY}|(?<![^\s(){{}},;@])(?!{FORCED})[^\s(){{}},;@]+:[^\s(){{}},;@:]+")
+KERNEL_FILE = "kernel:"
+"""Prefix of a queue manager or a congestion control of a file that is compiled into a kernel."""
+REFERENCE = re.compile(
+    rf"{LIBRARY}|(?<![^\s(){{}},;@])(?!{FORCED}|{KERNEL_FILE}|\d+:\d+:)[^\s(){{}},;@]+:[^\s(){{}},;@:]+"
+)
 """Name of a class, library or policy within the spelling of an AQM.
 
 Blanks, brackets, braces, commas, semicolons, colons, @ and % in a path are escaped.

@@ -15,7 +15,7 @@ from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_toml, read_text
 from sojourn.base.notebook import lab_widget, progress_callback
 from sojourn.base.units import initial_value, seconds
-from sojourn.model.aqms.spelling import is_reference, references, spelled_aqm, tables
+from sojourn.model.aqms.spelling import KERNEL_FILE, is_reference, references, spelled_aqm, tables
 from sojourn.model.scenarios.draw import Draw, seed_of
 from sojourn.model.scenarios.paths import paths
 
@@ -142,6 +142,19 @@ class Scenario:
     def user_code(self) -> list[str]:
         """Names of all classes, libraries and policies of users, each once."""
         return list(dict.fromkeys([*self._user_aqms, *self.user_controls()]))
+
+    def kernel_files(self) -> dict[str, str]:
+        """Queue managers and congestion controls of files that are compiled into a kernel: `kernel:NAME` by place."""
+        changed = (
+            (f"changes[{number}].{'.'.join(where)}.aqm", keys["aqm"])
+            for number, entry in enumerate(self.document.get("changes", []))
+            for where, keys in changed_directions(entry)
+            if "aqm" in keys
+        )
+        aqms = ((place, table["name"]) for place, table in [*self.aqm_tables.items(), *changed])
+        ccs = ((f"flows[{number}].cc", flow.get("cc", "")) for number, flow in enumerate(self.document["flows"]))
+        names = ((place, str(name).partition(" ")[0]) for place, name in [*aqms, *ccs])
+        return {place: name for place, name in names if name.startswith(KERNEL_FILE)}
 
     @cached_property
     def _traces(self) -> list[Path]:

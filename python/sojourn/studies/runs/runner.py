@@ -51,7 +51,7 @@ class Run:
     @property
     def identity(self) -> str:
         """Name of the engine in the hash."""
-        return engines.identity(self.engine)
+        return engines.identity(self.engine, self.scenario)
 
 
 @dataclass

@@ -71,10 +71,10 @@ def run(
     if not engines.writes(engine):
         check_writable(root)
         return save(engines.run(scenario, seed, engine, progress), root, command)
-    name = run_hash(scenario, seed, engines.identity(engine))
+    name = run_hash(scenario, seed, engines.identity(engine, scenario))
     with new_folder(root / name) as part:
         result = engines.run(scenario, seed, engine, progress, part)
-        if run_hash(scenario, seed, engines.identity(engine)) != name:
+        if run_hash(scenario, seed, engines.identity(engine, scenario)) != name:
             files = ", ".join([*(str(path) for path in scenario.traces()), *scenario.user_code()])
             raise InputError(f"{files}: changed during the run, which is not stored; run it again")
         manifest = _manifest(result, name, part, command)
