@@ -88,6 +88,9 @@ def build_command(
 @click.option(
     "--version", default="6.1", show_default=True, metavar="V", help="Version of the kernel: 6.1, 6.12 or 7.3."
 )
+@click.option(
+    "--builds", metavar="A,B", help="Compare two kernels instead: versions, or 6.1:mine for a file's discipline."
+)
 @options.jobs
 @options.tables
 @options.as_json
@@ -99,6 +102,7 @@ def compare_command(
     packets: int,
     seed: int,
     version: str,
+    builds: str | None,
     jobs: int | None,
     as_json: bool,
 ) -> None:
@@ -106,28 +110,29 @@ def compare_command(
 
     Each pattern draws its own rate, loads, sizes, bursts, flows, ECN fields, limits and parameters. Verdicts are equal
     if the packet was sent, marked or dropped at the same nanosecond. The exit code is 1 if any differs.
+
+    With --builds two kernels are compared with each other, each with its own discipline, or with that of a file that
+    was compiled into it and reads the same words of tc: --builds 6.1,6.12 or --builds 6.1,6.1:mine.
     """
     from sojourn.apps.cli import output
     from sojourn.apps.cli.difference import print_difference
     from sojourn.base.progress import progress
-    from sojourn.engines.kernel.cache import built
+    from sojourn.engines.kernel.cache import built, root
     from sojourn.engines.kernel.compare import compare
+    from sojourn.engines.kernel.compare_builds import compare_builds, parse
     from sojourn.engines.kernel.patterns import NAMES, supports
     from sojourn.studies.runs.runner import cores
 
-    kernel = built(version)
-    supported = [name for name in NAMES if supports(kernel.version, name)]
+    pair = parse(builds, root()) if builds else []
+    kernels = [build.kernel for build in pair] or [built(version)]
+    supported = [name for name in NAMES if all(supports(kernel.version, name) for kernel in kernels)]
     names = supported if aqms == "all" else [name.strip() for name in aqms.split(",")]
+    settings = {"patterns": patterns, "packets": packets, "seed": seed, "jobs": jobs or cores()}
     with progress() as report:
-        found = compare(
-            kernel,
-            names,
-            patterns=patterns,
-            packets=packets,
-            seed=seed,
-            jobs=jobs or cores(),
-            progress=report,
-        )
+        if pair:
+            found = compare_builds(pair, names, **settings, progress=report)
+        else:
+            found = compare(kernels[0], names, **settings, progress=report)
     if as_json:
         output.print_json({"seed": seed, "compared": [one.to_dict() for one in found]})
     else:

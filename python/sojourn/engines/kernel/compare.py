@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from sojourn.studies.difference import Difference, compare_arrivals
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+Key = tuple[str, int]
+"""Discipline and number of a pattern."""
+Outcome = TypeVar("Outcome")
 BATCH = 50
 """Patterns per guest."""
 FIRST_NS = 2_000_333_333
@@ -119,28 +123,42 @@ def compare(
         if not supports(kernel.version, aqm):
             newest = VERSIONS[-1]
             raise MissingError(f"{aqm}: Linux {kernel.version} does not have it; use --version {newest}, built first")
-    random_patterns = {(aqm, number): pattern(aqm, seed, number, packets) for aqm in aqms for number in range(patterns)}
-    keys = list(random_patterns)
-    batches = [keys[first : first + BATCH] for first in range(0, len(keys), BATCH)]
+    drawn = {(aqm, number): pattern(aqm, seed, number, packets) for aqm in aqms for number in range(patterns)}
     results = {aqm: Agreement(aqm) for aqm in aqms}
-    with temporary_folder("sojourn-tables-") as folder, ThreadPoolExecutor(jobs) as pool:
-        futures = {pool.submit(record, kernel, [random_patterns[key] for key in batch]): batch for batch in batches}
+    with temporary_folder("sojourn-tables-") as folder:
+
+        def play(keys: Sequence[Key]) -> list[Arrivals]:
+            return record(kernel, [drawn[key] for key in keys])
+
+        for keys, recorded in in_batches(list(drawn), play, jobs, progress):
+            for (aqm, number), arrivals in zip(keys, recorded, strict=True):
+                one = drawn[aqm, number]
+                if aqm in LOSES_PACKETS:
+                    mask_lost(arrivals)
+                ours = with_tables(our_aqm(one.aqm, kernel), one, folder)
+                results[aqm].add(number, one, compare_arrivals(arrivals, ours))
+    return list(results.values())
+
+
+def in_batches(
+    keys: Sequence[Key],
+    play: Callable[[Sequence[Key]], Outcome],
+    jobs: int,
+    progress: Callable[[float, int, int], None] | None,
+) -> Iterator[tuple[Sequence[Key], Outcome]]:
+    """Play the patterns of `keys` in batches, `jobs` at once, and yield the outcome of each when it ends."""
+    batches = [keys[first : first + BATCH] for first in range(0, len(keys), BATCH)]
+    with ThreadPoolExecutor(jobs) as pool:
+        futures = {pool.submit(play, batch): batch for batch in batches}
         try:
             for done, future in enumerate(as_completed(futures), 1):
-                for (aqm, number), arrivals in zip(futures[future], future.result(), strict=True):
-                    one = random_patterns[aqm, number]
-                    if aqm in LOSES_PACKETS:
-                        mask_lost(arrivals)
-                    results[aqm].add(
-                        number, one, compare_arrivals(arrivals, with_tables(our_aqm(one.aqm, kernel), one, folder))
-                    )
+                yield futures[future], future.result()
                 if progress:
                     progress(done / len(batches), done, len(batches))
         except BaseException:
             for future in futures:
                 future.cancel()
             raise
-    return list(results.values())
 
 
 def our_aqm(aqm: str, kernel: Kernel) -> str:
@@ -163,6 +181,25 @@ def record(kernel: Kernel, patterns: Sequence[Pattern]) -> list[Arrivals]:
         files = _files(patterns, folder)
         boot(kernel, folder, files, seed=1)
         return [_arrivals(folder, number, one) for number, one in enumerate(patterns)]
+
+
+def state_before(kernel: Kernel, patterns: Sequence[Pattern], stop_ns: int, *, like: str = "") -> str:
+    """JSON of what tc shows of the last pattern's discipline at `stop_ns` of the guest's clock, after its arrivals.
+
+    `like` is the discipline of tc that reads the state of a user's.
+    """
+    with job_folder() as folder:
+        files = _files(patterns, folder)
+        lines = str(files["job"]).splitlines()
+        last = max(number for number, line in enumerate(lines) if line.startswith("replay "))
+        lines[last] = f"{lines[last].rpartition(' ')[0]} {stop_ns}"
+        lines.insert(last + 1, f"exec env SOJOURN_LIKE={like} tc -s -j qdisc show dev f")
+        files["job"] = "\n".join([*lines, ""])
+        boot(kernel, folder, files, seed=1)
+        console = (folder / "console").read_text(errors="replace").splitlines()
+    shown = [json.loads(line) for line in console if line.startswith("[{")]
+    found = [one for one in shown[-1] if one.get("handle") == "10:"] if shown else []
+    return json.dumps({key: value for key, value in found[0].items() if key != "handle"} if found else {})
 
 
 def mask_lost(arrivals: Arrivals) -> None:
