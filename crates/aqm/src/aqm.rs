@@ -5,6 +5,7 @@ use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::reservation::{Reservation, ReservationError};
 use crate::rng::Rng;
 use crate::time::Instant;
 use alloc::boxed::Box;
@@ -182,6 +183,13 @@ pub trait Lifecycle {
         false
     }
 
+    /// Allocates the memory of a queue of `packets` packets, see [`Qdisc::reserve`](crate::Qdisc::reserve). Called
+    /// before the first packet, and before or after [`Aqm::attach`].
+    fn reserve(&mut self, packets: usize, memory: &mut Reservation) -> Result<(), ReservationError> {
+        let _ = (packets, memory);
+        Ok(())
+    }
+
     /// The limits rejected an arriving packet, before or after the algorithm's verdict.
     fn overflowed(&mut self, cx: &mut Cx, meta: &Meta) {
         let _ = (cx, meta);
@@ -278,6 +286,15 @@ pub fn predecessor<T: 'static>(old: &dyn Any) -> Result<&T, ConfigError> {
 #[inline(always)]
 pub(crate) fn next_update<A: Aqm + ?Sized>(aqm: &mut A) -> Option<Instant> {
     aqm.timer().and_then(|timer| timer.next_update())
+}
+
+/// Reserves the memory of `aqm` for a queue of `packets` packets.
+pub(crate) fn reserve<A: Aqm + ?Sized>(
+    aqm: &mut A,
+    packets: usize,
+    memory: &mut Reservation,
+) -> Result<(), ReservationError> {
+    aqm.lifecycle().map_or(Ok(()), |aqm| aqm.reserve(packets, memory))
 }
 
 /// Whether `aqm` decides on packets that do not fit.

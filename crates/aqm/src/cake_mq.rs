@@ -31,6 +31,7 @@ use crate::parent::children::Children;
 use crate::parent::leaf::{Leaf, leaf_host};
 use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
 use crate::queue_layout::QueueLayout;
+use crate::reservation::{Reservation, ReservationError};
 use crate::rng::mix;
 use crate::time::{Duration, Instant};
 use crate::{config, joined_config};
@@ -175,6 +176,10 @@ impl<P: 'static> CakeMq<P> {
 }
 
 impl<P: 'static> Qdisc<P> for CakeMq<P> {
+    fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        self.family.reserve(memory)
+    }
+
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.run_watchdogs(now, false);
         let i = self.queue_of(&meta);

@@ -19,6 +19,7 @@ use crate::params::{Bytes, Value};
 use crate::rate::Rate;
 use crate::red::linux::{Action, IdleTable, Params, Vars, random32};
 use crate::red::tc::{check_burst, wlog};
+use crate::reservation::{Reservation, ReservationError};
 use crate::rng::Rng;
 use crate::time::Duration;
 use alloc::collections::VecDeque;
@@ -120,7 +121,7 @@ impl Aqm for Choke {
     fn attach(&mut self, limits: &Limits, link: Link) {
         (self.params, self.idle) = params(&self.config, limit(limits, link), link);
         // One hole per queued packet; bounds the allocation.
-        self.slots.holes.reserve(limits.packets.unwrap_or(1024).min(1024) as usize);
+        self.slots.holes.reserve(limits.packets.map_or(MAX_PREALLOCATED, |most| MAX_PREALLOCATED.min(most as usize)));
     }
 
     #[inline(always)]
@@ -158,6 +159,13 @@ impl Aqm for Choke {
 }
 
 impl Lifecycle for Choke {
+    /// As many holes as packets; the next one squeezes them out.
+    fn reserve(&mut self, packets: usize, memory: &mut Reservation) -> Result<(), ReservationError> {
+        let most = packets.max(MAX_PREALLOCATED);
+        self.slots.most_holes = Some(most);
+        memory.deque(&mut self.slots.holes, most)
+    }
+
     /// Linux checks the limit last.
     fn judges_overflow(&mut self) -> bool {
         true
@@ -171,6 +179,8 @@ struct Slots {
     tail: u64,
     /// Holes between head and tail, in order.
     holes: VecDeque<u64>,
+    /// Room for holes; `None` if it grows. Differs: Linux's array has the limit's next power of two of slots, and wraps.
+    most_holes: Option<usize>,
 }
 
 impl Slots {
@@ -206,8 +216,11 @@ impl Slots {
     }
 
     /// Empties a slot. Holes at the head vanish; one at the tail stays, as in Linux.
-    fn remove(&mut self, slot: u64) {
+    fn remove(&mut self, mut slot: u64) {
         if slot != self.head {
+            if self.most_holes == Some(self.holes.len()) {
+                slot = self.squeeze(slot);
+            }
             let at = self.holes.partition_point(|&hole| hole < slot);
             self.holes.insert(at, slot);
             return;
@@ -217,6 +230,17 @@ impl Slots {
             self.holes.pop_front();
             self.head += 1;
         }
+    }
+}
+
+impl Slots {
+    /// Renumbers the slots without holes. Returns the new number of slot `slot`.
+    #[cold]
+    fn squeeze(&mut self, slot: u64) -> u64 {
+        let at = self.head + self.index(slot) as u64;
+        self.tail -= self.holes.len() as u64;
+        self.holes.clear();
+        at
     }
 }
 
@@ -267,6 +291,7 @@ fn limit(limits: &Limits, link: Link) -> u64 {
 }
 
 const USUAL_LIMIT: u64 = 1000;
+const MAX_PREALLOCATED: usize = 1024;
 /// Link before the queue is attached.
 const UNATTACHED: Link = Link::new(Rate::from_bps(10_000_000), 1500);
 

@@ -8,6 +8,7 @@ use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
+use crate::reservation::{Reservation, ReservationError};
 use crate::ring::Ring;
 use crate::single::mark;
 use crate::time::Instant;
@@ -58,6 +59,12 @@ pub trait DualAqm: 'static {
     {
         let _ = old;
         Err(ConfigError::Immutable)
+    }
+
+    /// See [`Lifecycle::reserve`](crate::Lifecycle::reserve); either queue may hold all packets.
+    fn reserve(&mut self, packets: usize, memory: &mut Reservation) -> Result<(), ReservationError> {
+        let _ = (packets, memory);
+        Ok(())
     }
 
     /// Whether super-packets are split before they are queued, see [`Qdisc::splits_gso`].
@@ -175,14 +182,21 @@ impl<A: DualAqm, P> DualQueue<A, P> {
 }
 
 impl<A: DualAqm, P: 'static> Qdisc<P> for DualQueue<A, P> {
+    fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        let packets = memory.bound(&mut self.limits, self.host.link);
+        self.classic.reserve(packets, memory)?;
+        self.l4s.reserve(packets, memory)?;
+        self.aqm.reserve(packets, memory)
+    }
+
     /// Packets that no longer fit are dropped at the heads, first of the classic queue, then of the other
     /// (`dualpi2_change`).
     fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
         let old: &mut Self = old.downcast_mut().ok_or(ConfigError::Immutable)?;
         old.run_updates(now, true);
         self.aqm.inherit(&old.aqm)?;
-        core::mem::swap(&mut self.classic, &mut old.classic);
-        core::mem::swap(&mut self.l4s, &mut old.l4s);
+        self.classic.take_over(&mut old.classic);
+        self.l4s.take_over(&mut old.l4s);
         core::mem::swap(&mut self.host.rng, &mut old.host.rng);
         self.stats = old.stats;
         while !self.limits.hold(self.total(), self.host.link) {

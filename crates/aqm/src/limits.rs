@@ -110,8 +110,8 @@ fn once<T>(bound: &mut Option<T>, value: T, what: &str) -> Result<(), UnitError>
 /// Limits in the form that a queue compares: one number of packets and one of bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
-    packets: u64,
-    bytes: u64,
+    pub packets: u64,
+    pub bytes: u64,
 }
 
 impl Default for Bounds {

@@ -21,6 +21,7 @@ use crate::params::Value;
 use crate::params::WordsParser;
 use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats};
 use crate::queue_layout::QueueLayout;
+use crate::reservation::{Reservation, ReservationError};
 use crate::ring::Ring;
 use crate::time::Instant;
 use alloc::string::String;
@@ -58,6 +59,12 @@ impl<P> PfifoFast<P> {
 }
 
 impl<P> Qdisc<P> for PfifoFast<P> {
+    fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        let packets = memory.bound(&mut self.limits, self.link);
+        let most = usize::try_from(self.limit).map_or(packets, |limit| limit.min(packets));
+        self.bands.iter_mut().try_for_each(|band| band.reserve(most, memory))
+    }
+
     fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         meta.enqueued = now;
         self.stats.arrived.add(meta.len);

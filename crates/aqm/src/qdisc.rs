@@ -5,6 +5,7 @@ use crate::backlog::Backlog;
 use crate::error::ConfigError;
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::reservation::{Reservation, ReservationError};
 use crate::rng::Rng;
 use crate::tcp_view::TcpView;
 use crate::time::Instant;
@@ -186,6 +187,17 @@ pub trait Qdisc<P> {
     /// the plain queue contain no code for it. Returns whether the discipline supports it.
     fn exclude_ce(&mut self) -> bool {
         false
+    }
+    /// Allocates what its limits allow, before the first packet: none of the later calls with packets allocates or
+    /// frees. A limit in bytes or time becomes one in packets as well; packets beyond it are dropped by the rule of the
+    /// limit.
+    ///
+    /// # Errors
+    ///
+    /// The memory is refused, or the discipline cannot reserve it. Some of it may be reserved then.
+    fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        let _ = memory;
+        Err(ReservationError::Impossible("this discipline allocates memory while packets arrive"))
     }
     /// Whether the discipline splits super-packets before it queues them (`split-gso`): its host offers the segments.
     fn splits_gso(&self) -> bool {

@@ -385,6 +385,8 @@ impl AnyConfig {
             }
             Self::Cake(cake) => cake.built_bytes() + ROOM,
             Self::CakeMq(cake) => cake.sharing.queues * (cake.cake.built_bytes() + ROOM),
+            Self::DualPi2(_) => 2 * ROOM,
+            Self::PfifoFast(_) => 3 * ROOM,
             // A hash table, allocated before the first flow.
             _ => ROOM + count("flows").max(count("divisor")) * core::mem::size_of::<u32>() as u64,
         }

@@ -6,6 +6,7 @@
 use crate::aqm::FastDequeue;
 use crate::packet::Meta;
 use crate::qdisc::DequeueResult;
+use crate::reservation::{Reservation, ReservationError, move_to_larger};
 use crate::time::Instant;
 use alloc::vec::Vec;
 
@@ -62,6 +63,19 @@ impl<P> Ring<P> {
             len: 0,
             bytes: 0,
         }
+    }
+
+    /// Reserves slots for `packets`.
+    pub fn reserve(&mut self, packets: usize, memory: &mut Reservation) -> Result<(), ReservationError> {
+        let slots = packets.checked_next_power_of_two().unwrap_or(usize::MAX);
+        memory.vec(&mut self.slots, slots.max(MIN_CAPACITY))
+    }
+
+    /// Moves the packets of `old` here, an empty ring, into the larger of both memories.
+    pub fn take_over(&mut self, old: &mut Self) {
+        move_to_larger(&mut self.slots, &mut old.slots);
+        (self.mask, self.head, self.len, self.bytes) = (old.mask, old.head, old.len, old.bytes);
+        (old.mask, old.len, old.bytes) = (0, 0, 0);
     }
 
     /// Appends a packet.

@@ -2,7 +2,7 @@
 
 use crate::aqm::{
     Aqm, Cx, DropReason, ExcessPolicy, Fifo, PoppedPacket, Verdict, emptied, inherit, judges_overflow, next_update,
-    overflowed,
+    overflowed, reserve,
 };
 use crate::backlog::Backlog;
 use crate::ce_exclusion::{CeBacklog, CeTime};
@@ -10,6 +10,7 @@ use crate::error::ConfigError;
 use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats};
+use crate::reservation::{Reservation, ReservationError, move_deque_to_larger};
 use crate::ring::{ReleasedPacket, Ring};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -246,14 +247,28 @@ impl<A: Aqm, P: 'static> Qdisc<P> for SingleQueue<A, P> {
         true
     }
 
+    fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        let packets = memory.bound_packets(&mut self.bounds);
+        self.store.ring.reserve(packets, memory)?;
+        if let Some(exclusion) = &mut self.ce_exclusion {
+            memory.deque(&mut exclusion.ce_time_at_enqueue, packets)?;
+        }
+        reserve(&mut self.aqm, packets, memory)
+    }
+
     fn inherit(&mut self, old: &mut dyn Any, now: Instant, sink: &mut dyn Sink<P>) -> Result<(), ConfigError> {
         let old: &mut Self = old.downcast_mut().ok_or(ConfigError::Immutable)?;
         // An update due at this instant precedes the change.
         old.run_updates(now, true);
         let excess = inherit(&mut self.aqm, &old.aqm, now)?;
-        core::mem::swap(&mut self.store, &mut old.store);
+        self.store.ring.take_over(&mut old.store.ring);
+        self.store.stats = old.store.stats;
         core::mem::swap(&mut self.host.rng, &mut old.host.rng);
-        core::mem::swap(&mut self.ce_exclusion, &mut old.ce_exclusion);
+        if let (Some(new), Some(old)) = (&mut self.ce_exclusion, &mut old.ce_exclusion) {
+            new.take_over(old);
+        } else {
+            core::mem::swap(&mut self.ce_exclusion, &mut old.ce_exclusion);
+        }
         let reason = if excess == ExcessPolicy::DropAll { DropReason::Replaced } else { DropReason::Limit };
         while !self.store.ring.is_empty()
             && (excess == ExcessPolicy::DropAll
@@ -429,6 +444,12 @@ struct CeExclusion {
 }
 
 impl CeExclusion {
+    /// Continues from `old`, in the larger of both memories.
+    fn take_over(&mut self, old: &mut Self) {
+        (self.time, self.backlog) = (old.time, old.backlog);
+        move_deque_to_larger(&mut self.ce_time_at_enqueue, &mut old.ce_time_at_enqueue);
+    }
+
     fn queued(&mut self, now: Instant, meta: &Meta) {
         self.ce_time_at_enqueue.push_back(self.time.at(now));
         if meta.ecn == Ecn::Ce {

@@ -44,6 +44,7 @@ use crate::packet::Meta;
 use crate::params::WordsParser;
 use crate::qdisc::{DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
 use crate::queue_layout::QueueLayout;
+use crate::reservation::{Reservation, ReservationError};
 use crate::rng::mix;
 use crate::time::{Duration, Instant};
 use alloc::string::{String, ToString};
@@ -131,9 +132,8 @@ impl<P> Cake<P> {
     fn reconfigure(&mut self, rate: u64) {
         self.rate = rate;
         let mtu = self.host.link.mtu;
-        for (tin, share) in self.tins.iter_mut().zip(self.config.tins.shares(rate)) {
-            tin.reconfigure(&self.config, share, mtu);
-        }
+        let Self { config, tins, .. } = self;
+        config.tins.each_share(rate, |i, share| tins[i].reconfigure(config, share, mtu));
         self.shaper.rate = self.tins[0].rate;
         self.memory_limit = self.config.memory_limit(rate, mtu);
     }
@@ -154,6 +154,8 @@ impl<P> Cake<P> {
             return Err(ConfigError::ImmutableParam(name));
         }
         core::mem::swap(self, old);
+        old.packets.take_over(&mut self.packets);
+        core::mem::swap(&mut self.packets, &mut old.packets);
         // `old` is now the queue that was created with the new parameters.
         let rate = old.rate;
         (self.config, self.limits, self.framing) = (old.config.clone(), old.limits, old.framing);
@@ -203,6 +205,12 @@ impl<P> Cake<P> {
 }
 
 impl<P: 'static> Qdisc<P> for Cake<P> {
+    fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        let packets = memory.bound(&mut self.limits, self.host.link);
+        // One more, for the packet that is queued before another one is dropped.
+        self.packets.reserve(packets.saturating_add(1), memory)
+    }
+
     fn inherit(&mut self, old: &mut dyn Any, _: Instant, _: &mut dyn Sink<P>) -> Result<(), ConfigError> {
         self.inherit_from(old.downcast_mut().ok_or(ConfigError::Immutable)?)
     }

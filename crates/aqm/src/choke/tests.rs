@@ -130,3 +130,16 @@ fn thresholds_follow_from_the_limit() {
         assert_eq!((params.qth_min >> params.wlog, params.qth_max >> params.wlog), (min, max), "{limits}");
     }
 }
+
+/// A reserved array without room for another hole renumbers its slots; the packets keep their order.
+#[test]
+fn holes_beyond_the_reserved_room_are_squeezed_out() {
+    let mut slots = Slots { head: 5, tail: 13, most_holes: Some(2), ..Slots::default() };
+    slots.remove(6);
+    slots.remove(8);
+    assert_eq!([5, 7, 9, 10, 11, 12].map(|slot| slots.index(slot)), [0, 1, 2, 3, 4, 5]);
+    slots.remove(10);
+    assert_eq!((slots.head, slots.tail), (5, 11));
+    assert_eq!(slots.holes, [8], "the fourth of six packets");
+    assert_eq!([5, 6, 7, 9, 10].map(|slot| slots.index(slot)), [0, 1, 2, 3, 4]);
+}

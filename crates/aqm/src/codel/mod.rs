@@ -34,6 +34,7 @@ use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::reservation::{Reservation, ReservationError};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
 use core::any::Any;
@@ -143,6 +144,13 @@ impl Lifecycle for Codel {
     }
 
     /// `codel_change` of sch_codel.c leaves `codel_vars` and `codel_stats` as they are.
+    fn reserve(&mut self, _: usize, memory: &mut Reservation) -> Result<(), ReservationError> {
+        match &self.0 {
+            Engine::Historic(_) => memory.account::<HistoricCodel>(1),
+            _ => Ok(()),
+        }
+    }
+
     fn inherit(&mut self, old: &dyn Any, _: Instant) -> Result<ExcessPolicy, ConfigError> {
         let old: &Self = predecessor(old)?;
         match (&mut self.0, &old.0) {

@@ -12,6 +12,7 @@ use crate::dual::{DualAqm, DualSnapshot, QueueKind, QueueSnapshot};
 use crate::error::ConfigError;
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::reservation::{Reservation, ReservationError};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
@@ -115,6 +116,10 @@ impl Linux {
 }
 
 impl DualAqm for Linux {
+    fn reserve(&mut self, packets: usize, memory: &mut Reservation) -> Result<(), ReservationError> {
+        self.apply_step.as_mut().map_or(Ok(()), |queued| memory.deque(queued, packets))
+    }
+
     /// `dualpi2_change` leaves the probability, the credit and the timer unchanged. The `apply_step` of queued packets
     /// cannot be determined later, so it is kept too.
     fn inherit(&mut self, old: &Self) -> Result<(), ConfigError> {

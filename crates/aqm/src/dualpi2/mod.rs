@@ -31,6 +31,7 @@ use crate::dual::{DualAqm, DualSnapshot, QueueKind};
 use crate::error::ConfigError;
 use crate::link::Link;
 use crate::packet::Meta;
+use crate::reservation::{Reservation, ReservationError};
 use crate::time::Instant;
 use linux::Linux;
 use rfc9332::Rfc9332;
@@ -76,6 +77,13 @@ impl DualAqm for DualPi2 {
             (Engine::Rfc9332(pi2), Engine::Rfc9332(old)) => pi2.inherit(old),
             (Engine::Linux(pi2), Engine::Linux(old)) => pi2.inherit(old),
             _ => Err(ConfigError::ImmutableParam("version")),
+        }
+    }
+
+    fn reserve(&mut self, packets: usize, memory: &mut Reservation) -> Result<(), ReservationError> {
+        match &mut self.0 {
+            Engine::Linux(pi2) => pi2.reserve(packets, memory),
+            Engine::Rfc9332(_) => Ok(()),
         }
     }
 

@@ -4,6 +4,7 @@
 use crate::backlog::Backlog;
 use crate::ce_exclusion::{CeBacklog, CeTime};
 use crate::packet::{Ecn, Meta};
+use crate::reservation::{Reservation, ReservationError, move_to_larger};
 use crate::time::{Duration, Instant};
 use alloc::vec::Vec;
 
@@ -22,6 +23,19 @@ impl CeExclusion {
     pub fn visible_backlogs(&self, i: usize, total: Backlog, backlog: Backlog) -> (Backlog, Backlog) {
         let own = self.flows.get(i).map_or(backlog, |flow| flow.without_ce(backlog));
         (self.total.without_ce(total), own)
+    }
+
+    /// Reserves memory for `flows` and `packets`.
+    pub fn reserve(&mut self, flows: usize, packets: usize, memory: &mut Reservation) -> Result<(), ReservationError> {
+        memory.vec(&mut self.flows, flows)?;
+        memory.vec(&mut self.ce_time_at_enqueue, packets)
+    }
+
+    /// Continues from `old`, in the larger of both memories.
+    pub fn take_over(&mut self, old: &mut Self) {
+        (self.time, self.total) = (old.time, old.total);
+        move_to_larger(&mut self.flows, &mut old.flows);
+        move_to_larger(&mut self.ce_time_at_enqueue, &mut old.ce_time_at_enqueue);
     }
 
     pub fn queued(&mut self, now: Instant, i: usize, handle: u32, meta: &Meta) {

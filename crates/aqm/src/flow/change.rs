@@ -8,14 +8,14 @@
 
 use super::config::Overflow;
 use super::schedule::Schedule;
-use super::{FlowQueue, perturb::Perturbation, table::Table};
+use super::table::Table;
+use super::{FlowQueue, perturb::Perturbation};
 use crate::aqm::{Aqm, DropReason, inherit};
 use crate::error::ConfigError;
 use crate::qdisc::{DequeueResult, Qdisc, Sink};
 use crate::time::Instant;
-use alloc::vec::Vec;
 
-impl<A: Aqm, P: 'static> FlowQueue<A, P> {
+impl<A: Aqm + Send, P: 'static> FlowQueue<A, P> {
     /// Takes over from `old` at `now`.
     pub(super) fn inherit_from(
         &mut self,
@@ -33,20 +33,24 @@ impl<A: Aqm, P: 'static> FlowQueue<A, P> {
         old.catch_up(now, sink);
         old.run_updates(now, true);
         inherit(&mut self.template_aqm, &old.template_aqm, now)?;
-        let managers = old.table.flows.iter().map(|flow| {
-            let mut manager = (self.new_aqm)();
-            manager.attach(&self.limits, self.host.link);
-            inherit(&mut manager, &flow.aqm, now).map(|_| manager)
-        });
-        let managers = managers.collect::<Result<Vec<A>, ConfigError>>()?;
-        core::mem::swap(&mut self.table, &mut old.table);
-        self.table.flows.iter_mut().zip(managers).for_each(|(flow, manager)| flow.aqm = manager);
+        // The flows' managers can change as the first one can.
+        for flow in &mut old.table.flows {
+            let mut aqm = (self.new_aqm)();
+            aqm.attach(&self.limits, self.host.link);
+            inherit(&mut aqm, &flow.aqm, now)?;
+            flow.aqm = aqm;
+        }
+        self.table.take_over(&mut old.table);
         self.schedule.inherit(&old.schedule);
         self.overflow_handler.last_victim = old.overflow_handler.last_victim;
         self.perturbation.inherit(&old.perturbation);
-        core::mem::swap(&mut self.store, &mut old.store);
+        self.store.take_over(&mut old.store);
         core::mem::swap(&mut self.host.rng, &mut old.host.rng);
-        core::mem::swap(&mut self.ce_exclusion, &mut old.ce_exclusion);
+        if let (Some(new), Some(old)) = (&mut self.ce_exclusion, &mut old.ce_exclusion) {
+            new.take_over(old);
+        } else {
+            core::mem::swap(&mut self.ce_exclusion, &mut old.ce_exclusion);
+        }
         self.has_fast_path &= self.ce_exclusion.is_none();
         (self.changes, self.last_served) = (old.changes, old.last_served);
         // Recomputed in the next call.

@@ -1,6 +1,7 @@
 //! Configuration of flow queueing, independent of the flows' managers.
 
 use crate::error::ConfigError;
+use crate::limits::Limits;
 use crate::params::{Bytes, Value};
 use crate::time::Duration;
 use crate::{choice, config};
@@ -46,6 +47,13 @@ config! {
     }
     profiles { "plain", "FQ-CoDel's queueing (RFC 8290)" => |_| {}; }
     validate validate
+}
+
+impl Config {
+    /// The host's limits combined with the configured ones.
+    pub(super) fn within(&self, limits: Limits) -> Limits {
+        limits.with_packets(self.limit as u32).with_bytes(self.memory_limit.0)
+    }
 }
 
 choice! {

@@ -15,6 +15,7 @@ mod fast_path;
 mod overflow;
 pub(crate) mod packet_list;
 mod perturb;
+mod reserve;
 mod schedule;
 mod scheduler_entry;
 mod table;
@@ -31,6 +32,7 @@ use crate::error::ConfigError;
 use crate::limits::{Bounds, Limits};
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
+use crate::reservation::{Reservation, ReservationError};
 use crate::single::mark;
 use crate::time::Instant;
 use alloc::boxed::Box;
@@ -73,7 +75,7 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     /// A queue without flows; `make` creates each flow's manager.
     pub fn new(config: &Config, make: impl FnMut() -> A + Send + 'static, limits: Limits, host: Host) -> Self {
         let mut new_aqm: Box<dyn FnMut() -> A + Send> = Box::new(make);
-        let limits = within(limits, config);
+        let limits = config.within(limits);
         let mut template_aqm = new_aqm();
         // Bounds the allocation if the limit is generous.
         let capacity = limits.packets.unwrap_or(MAX_PREALLOCATED).min(MAX_PREALLOCATED) as usize;
@@ -338,7 +340,11 @@ impl<A: Aqm, P> FlowQueue<A, P> {
     }
 }
 
-impl<A: Aqm, P: 'static> Qdisc<P> for FlowQueue<A, P> {
+impl<A: Aqm + Send, P: 'static> Qdisc<P> for FlowQueue<A, P> {
+    fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        self.reserve_all(memory)
+    }
+
     fn enqueue(&mut self, now: Instant, mut meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.catch_up(now, sink);
         meta.enqueued = now;
@@ -488,12 +494,6 @@ fn update<A: Aqm>(flow: &mut Flow<A>, host: &mut Host, backlogs: (Backlog, Backl
         let mut cx = Cx { now: at, rng: &mut host.rng, total_backlog, backlog, link: host.link };
         timer.update(at, &mut cx);
     }
-}
-
-/// The host's limits combined with the configured ones.
-fn within(limits: Limits, config: &Config) -> Limits {
-    let bytes = limits.bytes.map_or(config.memory_limit.0, |most| most.min(config.memory_limit.0));
-    Limits { bytes: Some(bytes), ..limits.with_packets(config.limit as u32) }
 }
 
 const MAX_PREALLOCATED: u32 = 1024;

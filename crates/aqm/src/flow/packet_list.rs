@@ -6,6 +6,7 @@ use crate::aqm::{DropReason, Fifo, PoppedPacket};
 use crate::backlog::Backlog;
 use crate::packet::{Ecn, Meta};
 use crate::qdisc::{DequeueResult, Sink, Stats};
+use crate::reservation::{Reservation, ReservationError, move_to_larger};
 use crate::single::mark;
 use crate::time::Instant;
 use alloc::vec::Vec;
@@ -71,6 +72,17 @@ struct Node<P> {
 impl<P> Slab<P> {
     pub fn with_capacity(packets: usize) -> Self {
         Self { nodes: Vec::with_capacity(packets), free: NONE }
+    }
+
+    /// Reserves nodes for `packets`.
+    pub fn reserve(&mut self, packets: usize, memory: &mut Reservation) -> Result<(), ReservationError> {
+        memory.vec(&mut self.nodes, packets)
+    }
+
+    /// Moves the packets of `old` here, an empty slab, into the larger of both memories; their handles stay.
+    pub fn take_over(&mut self, old: &mut Self) {
+        move_to_larger(&mut self.nodes, &mut old.nodes);
+        (self.free, old.free) = (old.free, NONE);
     }
 
     /// Appends a packet to `list`. Returns its handle.
@@ -267,6 +279,12 @@ pub(super) struct PacketStore<P> {
 }
 
 impl<P> PacketStore<P> {
+    /// Takes packets and counters of `old`, in the larger of both memories.
+    pub fn take_over(&mut self, old: &mut Self) {
+        self.packets.take_over(&mut old.packets);
+        (self.backlog, self.stats) = (old.backlog, old.stats);
+    }
+
     #[inline]
     pub fn removed(&mut self, len: u32) {
         self.backlog.packets -= 1;

@@ -5,6 +5,7 @@ use super::packet_list::{NONE, PacketList};
 use super::scheduler_entry::SchedulerEntry;
 use crate::error::ConfigError;
 use crate::packet::Meta;
+use crate::reservation::{Reservation, ReservationError, move_to_larger};
 use crate::rng::{Rng, mix};
 use alloc::boxed::Box;
 use alloc::vec;
@@ -42,6 +43,8 @@ pub(super) struct Table<A> {
     pub flows: Vec<Flow<A>>,
     /// Start of the next search for an idle flow.
     search_position: u32,
+    /// Maximum number of flows; only a perfect hash needs more than the buckets.
+    most: u32,
 }
 
 /// A packet's flow, and whether it was created.
@@ -63,6 +66,7 @@ impl<A> Table<A> {
             buckets: vec![NONE; config.flows.max(config.divisor) as usize],
             flows: Vec::new(),
             search_position: 0,
+            most: u32::MAX,
         }
     }
 
@@ -77,6 +81,29 @@ impl<A> Table<A> {
             .into_iter()
             .find(|&(_, differs)| differs)
             .map_or(Ok(()), |(name, _)| Err(ConfigError::ImmutableParam(name)))
+    }
+
+    /// Whether a bucket may have several flows.
+    pub fn is_perfect(&self) -> bool {
+        self.hash == Hash::Perfect
+    }
+
+    /// Reserves memory for the flows of `packets`. Returns the number of flows.
+    pub fn reserve(&mut self, packets: usize, memory: &mut Reservation) -> Result<usize, ReservationError> {
+        // With a perfect hash idle flows are remembered beside those with packets.
+        let waiting = if self.is_perfect() { packets } else { 0 };
+        let flows = self.buckets.len().saturating_add(waiting);
+        self.most = u32::try_from(flows).unwrap_or(u32::MAX);
+        memory.vec(&mut self.flows, flows)?;
+        Ok(flows)
+    }
+
+    /// Takes the flows of `old`, in the larger of both memories.
+    pub fn take_over(&mut self, old: &mut Self) {
+        core::mem::swap(self, old);
+        core::mem::swap(&mut self.most, &mut old.most);
+        move_to_larger(&mut old.flows, &mut self.flows);
+        core::mem::swap(&mut self.flows, &mut old.flows);
     }
 
     pub fn classify_by(&mut self, classifier: Classifier) {
@@ -176,6 +203,10 @@ impl<A> Table<A> {
         }
         match self.idle() {
             Some(idle) => self.replace(idle, key, bucket, make),
+            // Flows that lost all their packets before their turn fill a table that may not grow: flows share queues.
+            None if self.flows.len() >= self.most as usize => {
+                FlowLookup { flow: bucket as usize % self.flows.len(), is_new: false }
+            }
             None => self.add(key, bucket, self.flows.len() as u32, make),
         }
     }

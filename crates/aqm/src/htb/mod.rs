@@ -51,6 +51,7 @@ use crate::parent::class::Filters;
 use crate::parent::leaf::{Leaf, leaf_host};
 use crate::parent::statistics::{of_classes, of_parent};
 use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
+use crate::reservation::{Reservation, ReservationError};
 use crate::ring::Ring;
 use crate::time::{Duration, Instant};
 use alloc::format;
@@ -186,6 +187,11 @@ impl<P> Htb<P> {
 }
 
 impl<P> Qdisc<P> for Htb<P> {
+    fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        self.direct.reserve(self.direct_qlen as usize, memory)?;
+        self.family.reserve(memory)
+    }
+
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         let Some(class) = self.classify(&meta) else { return self.enqueue_directly(now, meta, packet, sink) };
         let leaf = self.tree.leaf_of(class).expect("filters and the default are of leaves");

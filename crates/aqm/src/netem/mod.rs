@@ -52,6 +52,7 @@ use crate::parent::ChildConfig;
 use crate::parent::leaf::{Accounting, Leaf};
 use crate::parent::statistics::{of_class, of_parent};
 use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
+use crate::reservation::{Reservation, ReservationError, move_to_larger};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::string::String;
@@ -265,6 +266,14 @@ impl<P> Netem<P> {
 }
 
 impl<P: 'static> Qdisc<P> for Netem<P> {
+    fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        let packets = memory.bound(&mut self.limits, self.link).min(self.limit as usize);
+        let front = if self.impairments.gap > 0 { packets } else { 0 };
+        memory.vec(&mut self.front, front)?;
+        self.waiting.reserve(packets, memory)?;
+        self.child.as_mut().map_or(Ok(()), |child| child.reserve(memory))
+    }
+
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.accounting.arrived(meta.len);
         self.admit(now, Arrival { meta, packet }, false, sink)
@@ -317,8 +326,8 @@ impl<P: 'static> Qdisc<P> for Netem<P> {
             _ => return Err(ConfigError::Immutable),
         }
         core::mem::swap(&mut self.accounting, &mut old.accounting);
-        core::mem::swap(&mut self.front, &mut old.front);
-        core::mem::swap(&mut self.waiting, &mut old.waiting);
+        move_to_larger(&mut self.front, &mut old.front);
+        self.waiting.take_over(&mut old.waiting);
         core::mem::swap(&mut self.rng, &mut old.rng);
         self.requeues = old.requeues;
         if let Some(slots) = &mut self.slots {

@@ -1,5 +1,6 @@
 //! Queue sorted by time, ties in order of arrival (`tfifo_enqueue`, `netem_peek` of `sch_netem.c`).
 
+use crate::reservation::{Reservation, ReservationError, move_deque_to_larger};
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Ordering;
 
@@ -46,6 +47,23 @@ impl<T> Tfifo<T> {
     /// Empty queue with capacity for `overtaking` reordered items.
     pub fn with_room(overtaking: usize) -> Self {
         Self { in_order: VecDeque::new(), reordered: BinaryHeap::with_capacity(overtaking), arrivals: 0 }
+    }
+
+    /// Reserves room for `len` items.
+    pub fn reserve(&mut self, len: usize, memory: &mut Reservation) -> Result<(), ReservationError> {
+        memory.deque(&mut self.in_order, len)?;
+        memory.heap(&mut self.reordered, len)
+    }
+
+    /// Moves the items of `old` here, an empty queue, into the larger of both memories.
+    pub fn take_over(&mut self, old: &mut Self) {
+        move_deque_to_larger(&mut self.in_order, &mut old.in_order);
+        self.arrivals = old.arrivals;
+        if self.reordered.capacity() > old.reordered.capacity() {
+            self.reordered.append(&mut old.reordered);
+        } else {
+            core::mem::swap(&mut self.reordered, &mut old.reordered);
+        }
     }
 
     /// Number of items.

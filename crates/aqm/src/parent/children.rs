@@ -3,6 +3,7 @@
 use super::leaf::{Accounting, Leaf};
 use crate::backlog::Backlog;
 use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Qdisc, Sink};
+use crate::reservation::{Reservation, ReservationError};
 use crate::time::Instant;
 use alloc::vec::Vec;
 
@@ -66,6 +67,11 @@ impl<P, Q: Qdisc<P> + ?Sized> Children<P, Q> {
     /// Whether a child queries TCP headers.
     pub fn needs_tcp_headers(&self) -> bool {
         self.leaves.iter().any(Leaf::needs_tcp_headers)
+    }
+
+    /// See [`crate::Qdisc::reserve`].
+    pub fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        self.leaves.iter_mut().try_for_each(|leaf| leaf.reserve(memory))
     }
 
     /// See [`crate::Qdisc::drop_delayed`].

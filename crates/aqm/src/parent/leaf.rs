@@ -11,6 +11,7 @@ use crate::packet::Meta;
 use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
 use crate::queue_layout::QueueLayout;
 use crate::rate::Rate;
+use crate::reservation::{Reservation, ReservationError};
 use crate::rng::Rng;
 use crate::single::SingleQueue;
 use crate::tcp_view::TcpView;
@@ -293,6 +294,11 @@ impl<P, Q: Qdisc<P> + ?Sized> Leaf<P, Q> {
         self.qdisc.inherit(qdisc, now, &mut AccountingSink { accounting, sink })?;
         self.peeked = old.peeked.take();
         Ok(())
+    }
+
+    /// See [`Qdisc::reserve`].
+    pub fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        self.qdisc.reserve(memory)
     }
 
     /// See [`Qdisc::drop_delayed`].

@@ -31,6 +31,7 @@ use crate::parent::class::Filters;
 use crate::parent::leaf::{Leaf, leaf_host};
 use crate::parent::statistics::{of_classes, of_parent};
 use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
+use crate::reservation::{Reservation, ReservationError};
 use crate::time::Instant;
 use alloc::format;
 use alloc::string::String;
@@ -76,6 +77,10 @@ impl<P> Prio<P> {
 }
 
 impl<P> Qdisc<P> for Prio<P> {
+    fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        self.family.reserve(memory)
+    }
+
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         let band = self.classify(&meta);
         self.family.enqueue(band, now, Arrival { meta, packet }, sink)

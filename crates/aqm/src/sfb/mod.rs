@@ -33,6 +33,7 @@ use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
 use crate::params::Value;
+use crate::reservation::{Reservation, ReservationError};
 use crate::rng::Rng;
 use crate::time::{Duration, Instant};
 use alloc::collections::VecDeque;
@@ -319,6 +320,12 @@ impl Aqm for Sfb {
 }
 
 impl Lifecycle for Sfb {
+    /// One more, for an accepted packet that the limits then drop.
+    fn reserve(&mut self, packets: usize, memory: &mut Reservation) -> Result<(), ReservationError> {
+        let usual = MAX_PREALLOCATED as usize;
+        memory.deque(&mut self.hashes, packets.saturating_add(1).max(usual))
+    }
+
     fn overflowed(&mut self, _: &mut Cx, _: &Meta) {
         self.drops.queuedrop += 1;
     }

@@ -36,6 +36,7 @@ use crate::parent::statistics::{of_class, of_parent};
 use crate::psched::PschedRate;
 use crate::qdisc::{Arrival, DequeueResult, EnqueueResult, Host, Qdisc, Sink, Stats, SubqueueInfo};
 use crate::rate::Rate;
+use crate::reservation::{Reservation, ReservationError};
 use crate::time::{Duration, Instant};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -108,6 +109,10 @@ impl<P: Send + 'static> Tbf<P> {
 }
 
 impl<P: 'static> Qdisc<P> for Tbf<P> {
+    fn reserve(&mut self, memory: &mut Reservation) -> Result<(), ReservationError> {
+        self.leaf.reserve(memory)
+    }
+
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.accounting.arrived(meta.len);
         if self.buckets.as_ref().is_some_and(|buckets| meta.len > buckets.max_size) {
