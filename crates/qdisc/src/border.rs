@@ -122,7 +122,25 @@ unsafe fn accepted<T>(result: Result<T, String>, why: *mut u8, room: usize) -> O
     result.map_err(|reason| unsafe { write(&reason, why, room) }).ok()
 }
 
-/// Makes a queue. Null if the text or the limit is refused, with the reason in `why`, a string of at most `room` bytes.
+/// Writes the environment in which the queue was created or reset, for the creation of another to change it to.
+///
+/// # Safety
+/// As [`sojourn_qdisc_enqueue`]; `out` points to a writable struct.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sojourn_qdisc_setup(queue: *const Queue, out: *mut CSetup) {
+    // SAFETY: by this function's contract.
+    let (queue, out) = unsafe { (&*queue, &mut *out) };
+    let Setup { link, seed, now } = queue.setup();
+    *out = CSetup {
+        rate: link.rate.as_bps(),
+        delay: link.delay.as_nanos() as u64,
+        seed,
+        now: now.as_nanos(),
+        mtu: u64::from(link.mtu),
+    };
+}
+
+/// Makes a queue with all its memory. Null if the text or the limit is refused, with the reason in `why`, a string of at most `room` bytes.
 ///
 /// # Safety
 /// `text`, `limit` and `why` point to as many bytes as is said; `setup` to a valid struct.
@@ -148,26 +166,23 @@ pub unsafe extern "C" fn sojourn_qdisc_create(
     unsafe { accepted(made, why, room) }.map_or(core::ptr::null_mut(), |queue| Box::into_raw(Box::new(queue)))
 }
 
-/// Changes a queue. Returns whether it was changed; otherwise the reason is in `why`.
+/// Changes a queue to the parameters, limits and memory of `new`, which is the old queue then, to be freed. Returns
+/// whether it was changed; otherwise the reason is in `why`.
 ///
 /// # Safety
-/// As [`sojourn_qdisc_create`]; `queue` is of that function and not freed, and in no other call.
+/// As [`sojourn_qdisc_create`]; both queues are of that function and not freed, and in no other call.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sojourn_qdisc_change(
     queue: *mut Queue,
     now: u64,
     user: *mut c_void,
-    words: *const u8,
-    words_len: usize,
-    limit: *const u8,
-    limit_len: usize,
+    new: *mut Queue,
     why: *mut u8,
     room: usize,
 ) -> bool {
     // SAFETY: by this function's contract.
-    let (queue, words, limit) = unsafe { (&mut *queue, text(words, words_len), text(limit, limit_len)) };
-    let now = Instant::from_nanos(now);
-    let changed = words.and_then(|words| queue.change(words, limit?, now, &mut Imports(user)));
+    let (queue, new) = unsafe { (&mut *queue, &mut *new) };
+    let changed = queue.change(new, Instant::from_nanos(now), &mut Imports(user));
     // SAFETY: by this function's contract.
     unsafe { accepted(changed, why, room) }.is_some()
 }

@@ -3,12 +3,15 @@
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt::Write;
 use sojourn_aqm::named::NamedConfig;
+use sojourn_aqm::qdisc::drop_all;
 use sojourn_aqm::registry::QueueLayout;
 use sojourn_aqm::value::Value;
 use sojourn_aqm::{
-    DequeueResult, DropReason, Duration, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Rng, Sink, TcpView,
+    DequeueResult, DropReason, Duration, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Reservation,
+    ReservationError, Rng, Sink, TcpView,
 };
 
 /// The kernel's name of a packet.
@@ -56,11 +59,12 @@ pub struct Ticks {
 
 impl Queue {
     /// Makes the discipline `text`, in Sojourn's spelling (`codel@act target 7ms ecn`), within `limit` (`1000` or
-    /// `1000packets`, `250kB`, `50ms`, several joined by `+`; empty: 1000 packets).
+    /// `1000packets`, `250kB`, `50ms`, several joined by `+`; empty: 1000 packets), with the memory of as many packets:
+    /// no call with a packet allocates.
     ///
     /// # Errors
     ///
-    /// One line that names the word that is refused and the remedy.
+    /// One line that names the word that is refused and the remedy, or the memory.
     pub fn create(text: &str, limit: &str, setup: Setup) -> Result<Self, String> {
         let limits = match limit.trim() {
             "" => DEFAULT_LIMITS,
@@ -76,20 +80,25 @@ impl Queue {
         }
         named.config.check_link(limits, setup.link).map_err(|error| format!("{name}: {error}"))?;
         let origin = origin(&named, setup.now);
-        let qdisc = empty(&named, limits, &setup, origin);
+        let qdisc = empty(&named, limits, &setup, origin).map_err(|error| format!("{name}: {error}"))?;
         if qdisc.paces() {
             return Err(format!("{name}: departure times of senders are not known here; use the kernel's own fq"));
         }
         Ok(Self { qdisc, text: text.to_string(), named, limits, setup, origin })
     }
 
-    /// Changes parameters or limits at `now`; packets that no longer fit are dropped, the others stay.
+    /// The environment it was created or reset in, for the `new` of [`Queue::change`].
+    pub fn setup(&self) -> Setup {
+        self.setup
+    }
+
+    /// Takes the parameters, limits and memory of `new` at `now`, in which the old queue is left; packets that no longer
+    /// fit are dropped, the others stay. Allocates little: `new` is created before, if the kernel may wait for memory.
     ///
     /// # Errors
     ///
-    /// As [`Queue::create`], and for another discipline; nothing has changed then.
-    pub fn change(&mut self, text: &str, limit: &str, now: Instant, kernel: &mut dyn Kernel) -> Result<(), String> {
-        let mut new = Self::create(text, limit, self.setup)?;
+    /// Another discipline, or a parameter that does not change; nothing has changed then.
+    pub fn change(&mut self, new: &mut Self, now: Instant, kernel: &mut dyn Kernel) -> Result<(), String> {
         let (own, other) = (self.named.algorithm().name, new.named.algorithm().name);
         if own != other {
             return Err(format!("this queue has {own}; replace it instead of changing it to {other}"));
@@ -100,7 +109,7 @@ impl Queue {
         new.origin = self.origin;
         let inherited = new.qdisc.inherit(old, clock, &mut KernelSink(kernel));
         inherited.map_err(|error| format!("{own}: {error}"))?;
-        *self = new;
+        core::mem::swap(self, new);
         Ok(())
     }
 
@@ -130,14 +139,15 @@ impl Queue {
         ticks(&self.named)
     }
 
-    /// Starts as at its creation, at `now` and without packets, which the kernel has freed.
+    /// Starts as at its creation, at `now` and without packets, which the kernel has freed. If the kernel, which cannot
+    /// wait for memory here, refuses that of a second queue, this one forgets its packets and keeps its state.
     pub fn reset(&mut self, now: Instant) {
-        self.setup.now = now;
-        if let Ok(named) = configured(&self.text, now) {
-            self.named = named;
+        let named = configured(&self.text, now).unwrap_or_else(|_| self.named.clone());
+        let (setup, origin) = (Setup { now, ..self.setup }, origin(&named, now));
+        match empty(&named, self.limits, &setup, origin) {
+            Ok(qdisc) => (self.qdisc, self.named, self.setup, self.origin) = (qdisc, named, setup, origin),
+            Err(_) => drop_all(&mut *self.qdisc, clock(now, self.origin), &mut |_: Meta, _: Handle, _: DropReason| {}),
         }
-        self.origin = origin(&self.named, now);
-        self.qdisc = empty(&self.named, self.limits, &self.setup, self.origin);
     }
 
     /// Whether the kernel offers the segments of a super-packet in its place.
@@ -171,9 +181,24 @@ impl Queue {
     }
 }
 
-fn empty(named: &NamedConfig, limits: Limits, setup: &Setup, origin: Instant) -> Box<dyn Qdisc<Handle> + Send> {
+/// Builds the discipline with all its memory.
+fn empty(
+    named: &NamedConfig,
+    limits: Limits,
+    setup: &Setup,
+    origin: Instant,
+) -> Result<Box<dyn Qdisc<Handle> + Send>, ReservationError> {
+    let mut memory = Reservation::new(SMALLEST, MOST_BYTES);
+    // Building cannot be refused memory: it is requested, and released, before.
+    let mut built = Vec::<u8>::new();
+    memory.vec(&mut built, usize::try_from(named.config.built_bytes()).unwrap_or(usize::MAX))?;
+    drop(core::hint::black_box(built));
     let link = Link { uptime: origin - Instant::ZERO, ..setup.link };
-    named.config.build(limits, Host { link, rng: Rng::from_state(setup.seed) })
+    let mut qdisc = named.config.build(limits, Host { link, rng: Rng::from_state(setup.seed) });
+    if !qdisc.paces() {
+        qdisc.reserve(&mut memory)?;
+    }
+    Ok(qdisc)
 }
 
 /// Origin of the discipline's clock: its creation, so that periods count from there and none is due before it, however
@@ -242,6 +267,11 @@ impl Sink<Handle> for KernelSink<'_> {
 
 /// Linux's length of a device's transmit queue.
 const DEFAULT_LIMITS: Limits = Limits::packets(1000);
+/// An empty UDP datagram or ICMP message over IPv4, as a device without link-layer headers accounts it: only raw sockets
+/// send less.
+const SMALLEST: u32 = 28;
+/// Memory of a queue: more than a million packets.
+const MOST_BYTES: u64 = 128 << 20;
 const CREATED: &str = "created";
 /// IPv6 and TCP headers with all options.
 const MAX_HEAD: usize = 120;

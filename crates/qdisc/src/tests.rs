@@ -36,32 +36,30 @@ extern "C" fn sojourn_qdisc_head(user: *mut c_void, handle: usize, bytes: *mut u
 const RATE: u64 = 11_300_000;
 
 fn create(text: &str, limit: &str, now: u64) -> Result<*mut crate::queue::Queue, String> {
-    let setup = CSetup { rate: RATE, delay: 0, seed: 7, now, mtu: 1514 };
+    created(&CSetup { rate: RATE, delay: 0, seed: 7, now, mtu: 1514 }, text, limit)
+}
+
+fn created(setup: &CSetup, text: &str, limit: &str) -> Result<*mut crate::queue::Queue, String> {
     let mut why = [0xff; 300];
     // SAFETY: the pointers are of these slices.
     let queue = unsafe {
         let (text, limit) = (text.as_bytes(), limit.as_bytes());
-        sojourn_qdisc_create(
-            &setup,
-            text.as_ptr(),
-            text.len(),
-            limit.as_ptr(),
-            limit.len(),
-            why.as_mut_ptr(),
-            why.len(),
-        )
+        sojourn_qdisc_create(setup, text.as_ptr(), text.len(), limit.as_ptr(), limit.len(), why.as_mut_ptr(), why.len())
     };
     if queue.is_null() { Err(shown(&why)) } else { Ok(queue) }
 }
 
 fn change(queue: *mut crate::queue::Queue, machine: &mut Machine, text: &str, limit: &str) -> Result<(), String> {
+    let mut setup = CSetup { rate: 0, delay: 0, seed: 0, now: 0, mtu: 0 };
+    // SAFETY: a queue of `create`.
+    unsafe { sojourn_qdisc_setup(queue, &mut setup) };
+    let new = created(&setup, text, limit)?;
     let mut why = [0xff; 300];
-    let user = ptr::from_mut(machine).cast();
-    // SAFETY: as above.
+    // SAFETY: as above, and the pointers are of these variables.
     let done = unsafe {
-        let (text, limit) = (text.as_bytes(), limit.as_bytes());
-        let (words, bounds) = ((text.as_ptr(), text.len()), (limit.as_ptr(), limit.len()));
-        sojourn_qdisc_change(queue, 9, user, words.0, words.1, bounds.0, bounds.1, why.as_mut_ptr(), why.len())
+        let done = sojourn_qdisc_change(queue, 9, ptr::from_mut(machine).cast(), new, why.as_mut_ptr(), why.len());
+        sojourn_qdisc_free(new);
+        done
     };
     if done { Ok(()) } else { Err(shown(&why)) }
 }

@@ -50,7 +50,7 @@ static char *default_text = "fq_codel";
 module_param_named(text, default_text, charp, 0644);
 MODULE_PARM_DESC(text, "discipline without options, as for net.core.default_qdisc");
 
-/* The task that makes or changes a queue, under RTNL: its requests for memory may sleep. */
+/* The task that makes a queue, under RTNL: its requests for memory may sleep. */
 static struct task_struct *may_sleep;
 
 struct drops {
@@ -334,6 +334,17 @@ static const char *string_of(const struct nlattr *attribute, const char *otherwi
 	return attribute ? nla_data(attribute) : otherwise;
 }
 
+/* A queue with the memory of all its packets; NULL with the reason. */
+static struct sojourn_queue *create(const struct sojourn_setup *setup, const char *text, const char *limit)
+{
+	struct sojourn_queue *queue;
+
+	WRITE_ONCE(may_sleep, current);
+	queue = sojourn_qdisc_create(setup, text, strlen(text), limit, strlen(limit), reason, sizeof(reason));
+	WRITE_ONCE(may_sleep, NULL);
+	return queue;
+}
+
 static void on_timer(struct timer_list *timer)
 {
 	struct sojourn_sched *q = container_of(timer, struct sojourn_sched, timer);
@@ -385,9 +396,7 @@ static int sojourn_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	setup.seed = tb[SOJOURN_SEED] ? nla_get_u64(tb[SOJOURN_SEED]) : sojourn_stream(dev);
 	setup.delay = tb[SOJOURN_DELAY] ? nla_get_u64(tb[SOJOURN_DELAY]) : 0;
 	setup.mtu = tb[SOJOURN_MTU] ? nla_get_u32(tb[SOJOURN_MTU]) : psched_mtu(dev);
-	WRITE_ONCE(may_sleep, current);
-	q->queue = sojourn_qdisc_create(&setup, text, strlen(text), limit, strlen(limit), reason, sizeof(reason));
-	WRITE_ONCE(may_sleep, NULL);
+	q->queue = create(&setup, text, limit);
 	if (!q->queue)
 		return refuse(extack);
 	q->splits = sojourn_qdisc_splits_gso(q->queue);
@@ -395,26 +404,32 @@ static int sojourn_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	return 0;
 }
 
+/* The new queue's memory is requested before the lock is taken, and the old one's released after it. */
 static int sojourn_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_ext_ack *extack)
 {
 	struct sojourn_sched *q = qdisc_priv(sch);
 	struct nlattr *tb[SOJOURN_MAX + 1];
-	const char *text, *limit;
+	struct sojourn_setup setup;
+	struct sojourn_queue *new;
 	bool done;
 	int error = read_options(tb, opt, extack);
 
 	if (error < 0)
 		return error;
-	text = string_of(tb[SOJOURN_TEXT], default_text);
-	limit = string_of(tb[SOJOURN_LIMIT], "");
+	sch_tree_lock(sch);
+	sojourn_qdisc_setup(q->queue, &setup);
+	sch_tree_unlock(sch);
+	new = create(&setup, string_of(tb[SOJOURN_TEXT], default_text), string_of(tb[SOJOURN_LIMIT], ""));
+	if (!new)
+		return refuse(extack);
 	sch_tree_lock(sch);
 	q->changes = true;
-	done = sojourn_qdisc_change(q->queue, ktime_get_ns(), sch, text, strlen(text), limit, strlen(limit), reason,
-				    sizeof(reason));
+	done = sojourn_qdisc_change(q->queue, ktime_get_ns(), sch, new, reason, sizeof(reason));
 	q->changes = false;
 	q->splits = sojourn_qdisc_splits_gso(q->queue);
 	report_drops(sch);
 	sch_tree_unlock(sch);
+	sojourn_qdisc_free(new);
 	return done ? 0 : refuse(extack);
 }
 

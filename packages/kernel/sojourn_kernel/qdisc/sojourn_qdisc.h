@@ -48,8 +48,14 @@ enum { SOJOURN_EMPTY, SOJOURN_PACKET, SOJOURN_NOT_BEFORE };
 /* NULL if the text or the limit is refused: `why` is then a string. */
 struct sojourn_queue *sojourn_qdisc_create(const struct sojourn_setup *setup, const char *text, size_t text_len,
 					   const char *limit, size_t limit_len, char *why, size_t room);
-bool sojourn_qdisc_change(struct sojourn_queue *queue, u64 now, void *user, const char *text, size_t text_len,
-			  const char *limit, size_t limit_len, char *why, size_t room);
+/* The environment that a queue was created or reset in. */
+void sojourn_qdisc_setup(const struct sojourn_queue *queue, struct sojourn_setup *out);
+/*
+ * Changes a queue to the parameters, limits and memory of `new`, made in its environment and to be freed afterwards;
+ * packets stay. False if it is refused: `why` is then a string.
+ */
+bool sojourn_qdisc_change(struct sojourn_queue *queue, u64 now, void *user, struct sojourn_queue *new, char *why,
+			  size_t room);
 /* Forgets all packets and starts as at its creation. */
 void sojourn_qdisc_reset(struct sojourn_queue *queue, u64 now);
 void sojourn_qdisc_free(struct sojourn_queue *queue);
