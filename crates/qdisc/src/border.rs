@@ -10,6 +10,7 @@ use crate::queue::{Handle, Kernel, Queue, Setup};
 use alloc::boxed::Box;
 use alloc::string::String;
 use core::ffi::c_void;
+use core::fmt::{self, Write};
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{DequeueResult, DropReason, Duration, Ecn, EnqueueResult, Instant, Link, Meta, Rate};
 
@@ -95,22 +96,45 @@ unsafe fn text<'a>(at: *const u8, len: usize) -> Result<&'a str, String> {
     core::str::from_utf8(bytes).map_err(|_| String::from("the text is not UTF-8"))
 }
 
-/// Writes `text` with a terminating zero, cut to `room` bytes.
+/// A string of the kernel, cut to its room; always terminated by a zero.
+struct TextBuffer<'a> {
+    room: &'a mut [u8],
+    len: usize,
+}
+
+impl TextBuffer<'_> {
+    /// # Safety
+    /// `out` points to `room` bytes that are writable for `'a`.
+    unsafe fn new(out: *mut u8, room: usize) -> Self {
+        // SAFETY: by this function's contract.
+        let room = if room == 0 { &mut [] } else { unsafe { core::slice::from_raw_parts_mut(out, room) } };
+        room.iter_mut().take(1).for_each(|first| *first = 0);
+        Self { room, len: 0 }
+    }
+}
+
+impl Write for TextBuffer<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let mut len = text.len().min(self.room.len().saturating_sub(self.len + 1));
+        while !text.is_char_boundary(len) {
+            len -= 1;
+        }
+        self.room[self.len..self.len + len].copy_from_slice(&text.as_bytes()[..len]);
+        self.len += len;
+        if let Some(end) = self.room.get_mut(self.len) {
+            *end = 0;
+        }
+        if len == text.len() { Ok(()) } else { Err(fmt::Error) }
+    }
+}
+
+/// Writes `text` to `room` bytes at `out`.
 ///
 /// # Safety
-/// `out` points to `room` writable bytes.
+/// As [`TextBuffer::new`].
 unsafe fn write(text: &str, out: *mut u8, room: usize) {
-    if room == 0 {
-        return;
-    }
     // SAFETY: by this function's contract.
-    let out = unsafe { core::slice::from_raw_parts_mut(out, room) };
-    let mut len = text.len().min(room - 1);
-    while !text.is_char_boundary(len) {
-        len -= 1;
-    }
-    out[..len].copy_from_slice(&text.as_bytes()[..len]);
-    out[len] = 0;
+    let _ = unsafe { TextBuffer::new(out, room) }.write_str(text);
 }
 
 /// The value, or `None` after the reason of the refusal was written to `why`.
@@ -307,7 +331,7 @@ pub unsafe extern "C" fn sojourn_qdisc_splits_gso(queue: *const Queue) -> bool {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sojourn_qdisc_spelling(queue: *const Queue, out: *mut u8, room: usize) {
     // SAFETY: by this function's contract.
-    unsafe { write(&(*queue).spelling(), out, room) };
+    unsafe { write((*queue).spelling(), out, room) };
 }
 
 /// Writes the queue's counters and state at `now`.
@@ -317,5 +341,6 @@ pub unsafe extern "C" fn sojourn_qdisc_spelling(queue: *const Queue, out: *mut u
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn sojourn_qdisc_state(queue: *mut Queue, now: u64, out: *mut u8, room: usize) {
     // SAFETY: by this function's contract.
-    unsafe { write(&(*queue).state(Instant::from_nanos(now)), out, room) };
+    let (queue, mut text) = unsafe { (&mut *queue, TextBuffer::new(out, room)) };
+    queue.state(Instant::from_nanos(now), &mut text);
 }

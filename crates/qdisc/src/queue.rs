@@ -42,6 +42,7 @@ pub struct Queue {
     qdisc: Box<dyn Qdisc<Handle> + Send>,
     text: String,
     named: NamedConfig,
+    spelling: String,
     limits: Limits,
     setup: Setup,
     /// Origin of the discipline's clock on the kernel's.
@@ -84,7 +85,8 @@ impl Queue {
         if qdisc.paces() {
             return Err(format!("{name}: departure times of senders are not known here; use the kernel's own fq"));
         }
-        Ok(Self { qdisc, text: text.to_string(), named, limits, setup, origin })
+        let spelling = spelling(limits, &named);
+        Ok(Self { qdisc, text: text.to_string(), named, spelling, limits, setup, origin })
     }
 
     /// The environment it was created or reset in, for the `new` of [`Queue::change`].
@@ -145,7 +147,10 @@ impl Queue {
         let named = configured(&self.text, now).unwrap_or_else(|_| self.named.clone());
         let (setup, origin) = (Setup { now, ..self.setup }, origin(&named, now));
         match empty(&named, self.limits, &setup, origin) {
-            Ok(qdisc) => (self.qdisc, self.named, self.setup, self.origin) = (qdisc, named, setup, origin),
+            Ok(qdisc) => {
+                self.spelling = spelling(self.limits, &named);
+                (self.qdisc, self.named, self.setup, self.origin) = (qdisc, named, setup, origin);
+            }
             Err(_) => drop_all(&mut *self.qdisc, clock(now, self.origin), &mut |_: Meta, _: Handle, _: DropReason| {}),
         }
     }
@@ -156,18 +161,17 @@ impl Queue {
     }
 
     /// Shortest spelling and limits.
-    pub fn spelling(&self) -> String {
-        format!("limit {} {}", self.limits.to_string().replace(' ', ""), self.named.spelling())
+    pub fn spelling(&self) -> &str {
+        &self.spelling
     }
 
-    /// Counters and state variables at `now` as one line, `NAME VALUE NAME VALUE …`; times in seconds.
-    pub fn state(&mut self, now: Instant) -> String {
+    /// Writes counters and state variables at `now` as one line, `NAME VALUE NAME VALUE …`; times in seconds. Allocates
+    /// nothing, since the kernel holds the queue's lock.
+    pub fn state(&mut self, now: Instant, text: &mut dyn Write) {
         self.settle(now);
         let stats = *self.qdisc.stats();
-        let mut text = format!(
-            "arrived {} departed {} marked {}",
-            stats.arrived.packets, stats.departed.packets, stats.marked.packets
-        );
+        let (arrived, departed, marked) = (stats.arrived, stats.departed, stats.marked);
+        let _ = write!(text, "arrived {} departed {} marked {}", arrived.packets, departed.packets, marked.packets);
         for reason in DropReason::ALL {
             let dropped = stats.dropped[reason as usize].packets;
             if dropped > 0 {
@@ -177,8 +181,11 @@ impl Queue {
         self.qdisc.observe(&mut |name, value| {
             let _ = write!(text, " {name} {value}");
         });
-        text
     }
+}
+
+fn spelling(limits: Limits, named: &NamedConfig) -> String {
+    format!("limit {} {}", limits.to_string().replace(' ', ""), named.spelling())
 }
 
 /// Builds the discipline with all its memory.

@@ -228,6 +228,13 @@ fn a_change_keeps_the_packets_and_refuses_another_discipline() {
     // SAFETY: as above.
     unsafe { sojourn_qdisc_state(queue, 10, text.as_mut_ptr(), text.len()) };
     assert!(shown(&text).starts_with("arrived 50 departed 0 marked 0 dropped-limit 30 count 0"), "{}", shown(&text));
+    for room in [0, 1, 9] {
+        text = [0xff; 400];
+        // SAFETY: as above.
+        unsafe { sojourn_qdisc_state(queue, 10, text.as_mut_ptr(), room) };
+        assert!(text[room..].iter().all(|&byte| byte == 0xff), "{room} bytes");
+        assert!(room == 0 || shown(&text) == "arrived "[..room - 1], "{}", shown(&text));
+    }
     // SAFETY: freed once.
     unsafe { sojourn_qdisc_free(queue) };
 }

@@ -114,6 +114,8 @@ fn run(queue: &mut Queue, machine: &mut Machine, load: Load, start: Instant, fir
         }
         if n % 500 == 0 {
             queue.settle(now);
+            queue.state(now, &mut Nowhere);
+            assert!(queue.spelling().starts_with("limit "));
         }
         // A pause in which all packets leave, and one without packets.
         if n % 3_500 == 3_499 {
@@ -123,6 +125,15 @@ fn run(queue: &mut Queue, machine: &mut Machine, load: Load, start: Instant, fir
         }
     }
     now
+}
+
+/// The text of a dump.
+struct Nowhere;
+
+impl std::fmt::Write for Nowhere {
+    fn write_str(&mut self, _: &str) -> std::fmt::Result {
+        Ok(())
+    }
 }
 
 /// Requests a packet, at the time before which none may leave. Returns whether one left.
