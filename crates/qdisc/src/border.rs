@@ -146,7 +146,7 @@ unsafe fn accepted<T>(result: Result<T, String>, why: *mut u8, room: usize) -> O
     result.map_err(|reason| unsafe { write(&reason, why, room) }).ok()
 }
 
-/// Writes the environment in which the queue was created or reset, for the creation of another to change it to.
+/// Writes the environment of the queue's creation or reset; a queue created in it can change this one.
 ///
 /// # Safety
 /// As [`sojourn_qdisc_enqueue`]; `out` points to a writable struct.

@@ -94,8 +94,8 @@ impl Queue {
         self.setup
     }
 
-    /// Takes the parameters, limits and memory of `new` at `now`, in which the old queue is left; packets that no longer
-    /// fit are dropped, the others stay. Allocates little: `new` is created before, if the kernel may wait for memory.
+    /// Takes the parameters, limits and memory of `new` at `now`, and leaves its own there; packets that no longer fit
+    /// are dropped, the others stay. Allocates nothing, unless it fails: `new` is created while the kernel may wait.
     ///
     /// # Errors
     ///
