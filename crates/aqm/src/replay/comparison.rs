@@ -7,7 +7,7 @@ use super::{Arrival, DropNotification, Fate, FateKind, Replay};
 use crate::aqm::DropReason;
 use crate::backlog::Backlog;
 use crate::qdisc::Qdisc;
-use crate::time::{Duration, Instant};
+use crate::time::Instant;
 use alloc::vec::Vec;
 
 /// Recorded fate of a packet.
@@ -136,7 +136,7 @@ impl State {
         let mut state = Self::default();
         while let Some(at) = replay.next_at() {
             if replay.arrived() == i {
-                state.capture(replay.queue(), at);
+                state.capture(&mut replay, at);
             }
             if replay.arrived() > i || !replay.step() {
                 break;
@@ -146,10 +146,8 @@ impl State {
     }
 
     /// Captures the state before the step at `at`, after the updates due by then.
-    fn capture<Q: Qdisc<u32> + ?Sized>(&mut self, queue: &mut Q, at: Instant) {
-        if at > Instant::ZERO {
-            queue.settle(at - Duration::from_nanos(1));
-        }
+    fn capture<Q: Qdisc<u32> + ?Sized>(&mut self, replay: &mut Replay<'_, Q>, at: Instant) {
+        let queue = replay.settled_before(at);
         self.backlog = queue.backlog();
         self.variables.clear();
         queue.observe(&mut |name, value| self.variables.push((name, value)));
@@ -200,11 +198,11 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Comparison<'a, Q> {
             self.first = self.undecided();
             return self.first.is_some();
         };
-        self.before.0.capture(self.a.queue(), at);
+        self.before.0.capture(&mut self.a, at);
         self.a.step();
         let packet = match &mut self.b {
             Reference::Replay(b) => {
-                self.before.1.capture(b.queue(), at);
+                self.before.1.capture(b, at);
                 b.step();
                 first_difference(&self.a, b)
             }

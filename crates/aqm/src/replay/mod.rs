@@ -176,6 +176,8 @@ pub struct Replay<'a, Q: Qdisc<u32> + ?Sized> {
     idle: bool,
     /// Queued packets may not leave before `free`; arrivals may.
     throttled: bool,
+    /// Time of the last step.
+    last: Instant,
 }
 
 impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
@@ -183,7 +185,8 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     pub fn new(arrivals: &'a [Arrival], queue: Box<Q>, link: ReplayLink) -> Self {
         let table = FateTable { fates: vec![Fate::Waiting; arrivals.len()], ..FateTable::default() };
         let marked = Vec::with_capacity(arrivals.len());
-        Self { arrivals, queue, link, table, marked, next: 0, free: Instant::ZERO, idle: true, throttled: false }
+        let (free, last) = (Instant::ZERO, Instant::ZERO);
+        Self { arrivals, queue, link, table, marked, next: 0, free, idle: true, throttled: false, last }
     }
 
     /// The same for a queue that may duplicate packets and flip their bits. `copies` has an entry per arrival: whether
@@ -200,10 +203,12 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     /// whether there was anything left to do.
     pub fn step(&mut self) -> bool {
         self.table.decided.clear();
-        match self.next_step() {
-            Some((at, true)) => self.arrive(at),
-            Some((at, false)) => self.serve(at),
-            None => return false,
+        let Some((at, is_arrival)) = self.next_step() else { return false };
+        self.last = at;
+        if is_arrival {
+            self.arrive(at)
+        } else {
+            self.serve(at)
         }
         true
     }
@@ -242,6 +247,14 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
 
     /// The queue.
     pub fn queue(&mut self) -> &mut Q {
+        &mut self.queue
+    }
+
+    /// The queue after the updates due before a step at `at`; a step before at the same time has run them.
+    pub fn settled_before(&mut self, at: Instant) -> &mut Q {
+        if at > self.last {
+            self.queue.settle(at - Duration::from_nanos(1));
+        }
         &mut self.queue
     }
 

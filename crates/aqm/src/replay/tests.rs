@@ -222,3 +222,53 @@ fn the_made_up_arrivals_are_as_documented() {
     let load = RATE.time_for(bytes).as_secs_f64() / found[49_999].at.as_secs_f64();
     assert!((load - 1.0).abs() < 0.1, "{load}");
 }
+
+/// A queue whose clock never goes back, as that of a shared library.
+struct Forward {
+    queue: Box<Queue>,
+    last: Instant,
+}
+
+impl Forward {
+    fn boxed(aqm: &str) -> Box<Queue> {
+        Box::new(Self { queue: queue(aqm, 100), last: Instant::ZERO })
+    }
+
+    fn advance(&mut self, now: Instant) -> &mut Queue {
+        assert!(now >= self.last, "{now:?} is before {:?}", self.last);
+        self.last = now;
+        &mut *self.queue
+    }
+}
+
+impl Qdisc<u32> for Forward {
+    fn enqueue(&mut self, now: Instant, meta: Meta, packet: u32, sink: &mut dyn Sink<u32>) -> EnqueueResult {
+        self.advance(now).enqueue(now, meta, packet, sink)
+    }
+    fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<u32>) -> DequeueResult<u32> {
+        self.advance(now).dequeue(now, sink)
+    }
+    fn settle(&mut self, now: Instant) {
+        self.advance(now).settle(now);
+    }
+    fn backlog(&self) -> crate::Backlog {
+        self.queue.backlog()
+    }
+    fn stats(&self) -> &crate::qdisc::Stats {
+        self.queue.stats()
+    }
+    fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
+        self.queue.observe(see);
+    }
+}
+
+#[test]
+fn the_clock_of_a_compared_queue_never_goes_back() {
+    // Two arrivals at one instant, and one at the instant of a departure.
+    let arrivals = arrivals_at(&[5, 5, PACKET + 5, PACKET + 6]);
+    let replay = |aqm| Replay::new(&arrivals, Forward::boxed(aqm), ReplayLink::simulator(RATE));
+    let mut comparison = Comparison::new(&arrivals, replay("pie"), Reference::Replay(replay("pie")));
+    while comparison.step() {}
+    assert_eq!(comparison.first(), None);
+    State::before_arrival(replay("pie"), 1);
+}
