@@ -17,7 +17,7 @@ from sojourn.engines import check
 from sojourn.engines.kernel import build, cache
 from sojourn.engines.kernel.cache import Kernel, Own
 from sojourn.engines.kernel.network import lay_out
-from sojourn.engines.kernel.own_build import digest_of
+from sojourn.engines.kernel.own_build import Additions
 from sojourn.engines.kernel.own_files import CONTROL, QDISC, read, refuse_clashes
 
 EXAMPLES = REPO / "examples" / "kernel"
@@ -62,8 +62,8 @@ def test_headers_of_the_folder_belong_to_a_file(tmp_path: Path) -> None:
 def test_the_digest_is_that_of_the_files_in_any_order(tmp_path: Path) -> None:
     own = [*read(QDISC, [str(QUEUE)]), *read(CONTROL, [str(SENDER)])]
     copy = read(QDISC, [str(shutil.copy(QUEUE, tmp_path))])
-    assert digest_of(own) == digest_of([own[1], *copy]) != digest_of(own[:1])
-    assert digest_of([]) == ""
+    assert Additions(own).digest == Additions([own[1], *copy]).digest != Additions(own[:1]).digest
+    assert Additions().digest == ""
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def own_kernel(kernel: Kernel, tmp_path: Path) -> Kernel:
 
     qdiscs = [str(QUEUE), *map(renamed, RENAMED_FILES)]
     controls = [str(SENDER), *map(renamed, RENAMED_CONTROLS)]
-    return build.build("6.1", root, own=[*read(QDISC, qdiscs), *read(CONTROL, controls)])
+    return build.build("6.1", root, own=Additions([*read(QDISC, qdiscs), *read(CONTROL, controls)]))
 
 
 RENAMED = [
@@ -247,7 +247,7 @@ def test_a_file_with_an_error_is_refused_with_its_line(own_kernel: Kernel, tmp_p
         path = _file(tmp_path, text.replace(old, new))
         line = text[: text.index(old)].count("\n") + 1
         with pytest.raises(InputError, match=rf"does not take it:\n  {re.escape(str(path))}:{line}:.*{error}"):
-            build.build("6.1", cache.root(), own=read(QDISC, [str(path)]))
+            build.build("6.1", cache.root(), own=Additions(read(QDISC, [str(path)])))
     path = _file(tmp_path, "int step_other(void);\n" + text.replace("sch->limit = 1000;", "sch->limit = step_other();"))
     with pytest.raises(InputError, match=rf"{re.escape(str(path))}: undefined reference to .step_other"):
-        build.build("6.1", cache.root(), own=read(QDISC, [str(path)]))
+        build.build("6.1", cache.root(), own=Additions(read(QDISC, [str(path)])))

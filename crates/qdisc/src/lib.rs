@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`queue`] | a discipline made from a text, its calls, refusals and state as text |
 //! | [`border`] | the functions in C |
+//! | `own` | queue managers of users' crates (feature `own`) |
 //! | `freestanding` | memory and panics in a kernel (feature `freestanding`) |
 #![cfg_attr(not(test), no_std)]
 extern crate alloc;
@@ -15,6 +16,7 @@ extern crate alloc;
 pub mod border;
 #[cfg(all(feature = "freestanding", not(test)))]
 mod freestanding;
+mod own;
 pub mod queue;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! A discipline made from a text.
 
+use crate::own::Own;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -225,14 +226,14 @@ fn clock(now: Instant, origin: Instant) -> Instant {
 
 /// Reads the text; a discipline whose updates count from its creation in the kernel gets the time of it.
 fn configured(text: &str, now: Instant) -> Result<NamedConfig, String> {
-    let named = NamedConfig::parse(text).map_err(|error| error.to_string())?;
+    let named = NamedConfig::parse_with(text, &Own).map_err(|error| error.to_string())?;
     let has_creation = named.algorithm().params.iter().any(|param| param.name == CREATED);
     let is_linux = named.profile.starts_with("linux");
     if !has_creation || !is_linux || named.changed().iter().any(|&(name, _)| name == CREATED) {
         return Ok(named);
     }
     let created = format!("{CREATED} {}ns", now.as_nanos());
-    NamedConfig::parse(&format!("{text} {created}")).map_err(|error| error.to_string())
+    NamedConfig::parse_with(&format!("{text} {created}"), &Own).map_err(|error| error.to_string())
 }
 
 /// Timers of Linux: `pie_init` and `pie_timer` of sch_pie.c, their twins of sch_fq_pie.c, `__red_change` and

@@ -21,6 +21,7 @@ def command() -> None:
 @click.option("--version", metavar="V", help="Linux 6.1, 6.12 or 7.3 [6.1].")
 @click.option("--qdisc", "qdiscs", multiple=True, metavar="FILE.c", help="Queue discipline of your own; NAME=FILE.c.")
 @click.option("--cc", "ccs", multiple=True, metavar="FILE.c", help="Congestion control of your own; NAME=FILE.c.")
+@click.option("--aqm", "aqms", multiple=True, type=options.PATH, metavar="CRATE", help="Crate with a queue manager.")
 @click.option("--source", type=options.PATH, metavar="TREE", help="Kernel tree of your own, with a --cache of its own.")
 @click.option("--cache", type=options.PATH, metavar="DIR", help="Folder for kernels [the user's cache].")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Number of parallel compilers [all cores].")
@@ -29,6 +30,7 @@ def build_command(
     version: str | None,
     qdiscs: tuple[str, ...],
     ccs: tuple[str, ...],
+    aqms: tuple[Path, ...],
     source: Path | None,
     cache: Path | None,
     jobs: int | None,
@@ -42,25 +44,28 @@ def build_command(
 
     Files of your own (sch_mine.c, tcp_mine.c) are compiled into a kernel beside the plain one, in seconds once that is
     built. A scenario names them: aqm = "kernel:mine like codel target 5ms", cc = "kernel:mine". NAME=FILE.c registers
-    a file under another name, for one that has a name of Linux. All kernels in a --cache may be of a --source of your
+    a file under another name, for one that has a name of Linux. A crate as sojourn aqm new writes it runs there, too,
+    in the simulator's spelling: aqm = "libmy_aqm.so target 8ms". All kernels in a --cache may be of a --source of your
     own; $SOJOURN_KERNEL then selects them.
     """
     from sojourn.apps.cli import output
     from sojourn.base.progress import steps
-    from sojourn.engines.kernel import own_tree
+    from sojourn.engines.kernel import own_crates, own_files, own_tree
     from sojourn.engines.kernel.build import build
     from sojourn.engines.kernel.cache import VERSIONS, root
-    from sojourn.engines.kernel.own_files import CONTROL, QDISC, read
+    from sojourn.engines.kernel.own_build import Additions
 
     began = time.monotonic()
-    own = [*read(QDISC, qdiscs), *read(CONTROL, ccs)]
+    files = [*own_files.read(own_files.QDISC, qdiscs), *own_files.read(own_files.CONTROL, ccs)]
+    crates = own_crates.read(aqms)
     if source and not cache:
         raise click.UsageError("--source needs --cache DIR, a folder for its kernels alone")
     with steps() as report:
         report(0, "reading the tree" if source else "")
         tree = own_tree.read(source, version) if source else None
+        own = Additions(files, crates, tree)
         named = tree.version if tree else version or VERSIONS[0]
-        kernel = build(named, root(cache), own=own, source=tree, jobs=jobs, progress=report)
+        kernel = build(named, root(cache), own=own, jobs=jobs, progress=report)
     if as_json:
         about = {"linux": kernel.version, "digest": kernel.digest, "folder": str(kernel.image.parent)}
         output.print_json(about | {"seconds": round(time.monotonic() - began, 1)})
@@ -112,7 +117,8 @@ def compare_command(
     if the packet was sent, marked or dropped at the same nanosecond. The exit code is 1 if any differs.
 
     With --builds two kernels are compared with each other, each with its own discipline, or with that of a file that
-    was compiled into it and reads the same words of tc: --builds 6.1,6.12 or --builds 6.1,6.1:mine.
+    was compiled into it and reads the same words of tc: --builds 6.1,6.12 or --builds 6.1,6.1:mine. The name sojourn
+    stands for Sojourn's queue manager in the kernel: --builds 6.1,6.1:sojourn.
     """
     from sojourn.apps.cli import output
     from sojourn.apps.cli.difference import print_difference
@@ -120,12 +126,14 @@ def compare_command(
     from sojourn.engines.kernel.cache import built, root
     from sojourn.engines.kernel.compare import compare
     from sojourn.engines.kernel.compare_builds import compare_builds, parse
-    from sojourn.engines.kernel.patterns import NAMES, supports
+    from sojourn.engines.kernel.own_qdisc import TC
+    from sojourn.engines.kernel.patterns import LINES, NAMES, supports
     from sojourn.studies.runs.runner import cores
 
     pair = parse(builds, root()) if builds else []
     kernels = [build.kernel for build in pair] or [built(version)]
-    supported = [name for name in NAMES if all(supports(kernel.version, name) for kernel in kernels)]
+    known = LINES if any(build.own == TC for build in pair) else NAMES
+    supported = [name for name in known if all(supports(kernel.version, name) for kernel in kernels)]
     names = supported if aqms == "all" else [name.strip() for name in aqms.split(",")]
     settings = {"patterns": patterns, "packets": packets, "seed": seed, "jobs": jobs or cores()}
     with progress() as report:

@@ -12,7 +12,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +21,10 @@ from typing import IO, Any
 from sojourn.base.commands import run_command
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.files import new_folder
-from sojourn.engines.kernel import cache, library, needs, own_build, selftest
+from sojourn.engines.kernel import cache, needs, own_build, selftest
 from sojourn.engines.kernel.cache import Kernel
-from sojourn.engines.kernel.own_files import OwnFile, refuse_clashes
-from sojourn.engines.kernel.own_tree import OwnTree
+from sojourn.engines.kernel.own_build import NOTHING, Additions
+from sojourn.engines.kernel.own_files import refuse_clashes
 from sojourn.engines.kernel.patch import apply_edits, read_edits
 from sojourn.engines.kernel.source import fetch, full_version, unpack, version_file
 
@@ -47,10 +47,7 @@ class BuildPaths:
 
     version: str
     root: Path
-    own: str = ""
-    """Digest of a user's files."""
-    source: OwnTree | None = None
-    """A user's tree in place of the distribution's source."""
+    own: Additions = NOTHING
 
     @property
     def packages(self) -> Path:
@@ -70,30 +67,29 @@ class BuildPaths:
     @property
     def done(self) -> Path:
         """Built kernel."""
-        return cache.folder_of(self.version, self.root, self.own)
+        return cache.folder_of(self.version, self.root, self.own.digest)
 
 
 def build(
     version: str,
     root: Path,
     *,
-    own: Sequence[OwnFile] = (),
-    source: OwnTree | None = None,
+    own: Additions = NOTHING,
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> Kernel:
-    """Build and test a kernel with a user's files `own`, unless it is built already; resumes an interrupted build.
+    """Build and test a kernel with a user's sources `own`, unless it is built already; resumes an interrupted build.
 
-    With `source` all kernels in `root` are of that tree. Raises `InputError` for an unknown version and for files that
+    With a tree all kernels in `root` are of that tree. Raises `InputError` for an unknown version and for files that
     do not compile, `MissingError` if the machine lacks something or the build fails.
     """
     if version not in cache.VERSIONS:
         raise InputError(f"--version: unknown version {version}; expected one of {', '.join(cache.VERSIONS)}")
     report = progress or (lambda _share, _step: None)
     cache.require_gpl_part()
-    if source:
-        source.claim(root)
-    paths = BuildPaths(version, root, own_build.digest_of(own), source)
+    if own.tree:
+        own.tree.claim(root)
+    paths = BuildPaths(version, root, own)
     if found := cache.read(paths.done):
         os.utime(paths.done / cache.METADATA)  # of several builds that have a name, the last one runs
         return found
@@ -114,10 +110,10 @@ def build(
                 step()
                 stamp.touch()
         report(0.97, "linking the queue disciplines")
-        refuse_clashes(own, paths.tree)
-        _link(paths, own)
+        refuse_clashes(own.files, paths.tree)
+        _link(paths)
         report(0.99, "trying it")
-        kernel = _assemble(paths, own)
+        kernel = _assemble(paths)
     report(1.0, "built")
     return kernel
 
@@ -139,10 +135,10 @@ def _locked(work: Path) -> Any:
 
 def _prepare(paths: BuildPaths) -> None:
     """Fetch, unpack and edit the source; a partly edited tree is replaced."""
-    archive = None if paths.source else fetch(paths.version, paths.packages, run_command)
+    archive = None if paths.own.tree else fetch(paths.version, paths.packages, run_command)
     shutil.rmtree(paths.tree, ignore_errors=True)
-    if paths.source:
-        paths.source.copy(paths.tree)
+    if paths.own.tree:
+        paths.own.tree.copy(paths.tree)
     if archive:
         unpack(archive, paths.tree, run_command)
     gpl_part = cache.require_gpl_part()
@@ -224,20 +220,20 @@ def _program(paths: BuildPaths, guest: Path) -> None:
     run_command(["gcc", "-O2", "-Wall", "-Wextra", "-static", "-o", str(paths.work / "guest"), *sources], paths.work)
 
 
-def _link(paths: BuildPaths, own: Sequence[OwnFile]) -> None:
+def _link(paths: BuildPaths) -> None:
     """Compile the discipline `sojourn`, a user's files and their parts of tc; link the kernel with the library."""
     place, sources = paths.tree / "drivers" / "net" / "sojourn" / cache.QDISC, cache.require_gpl_part() / cache.QDISC
     for pattern in cache.QDISC_FILES:
         for path in sources.glob(pattern):
             shutil.copyfile(path, place / path.name)
-    shutil.copyfile(library.make(paths.work), place / "library.o_shipped")
-    own_build.write(own, place.parent / cache.OWN)
-    own_build.explained(own, lambda: _make(paths, "linux"))
+    shutil.copyfile(paths.own.library(paths.work), place / "library.o_shipped")
+    own_build.write(paths.own.files, place.parent / cache.OWN)
+    own_build.explained(paths.own.files, lambda: _make(paths, "linux"))
     plugins = paths.work / PLUGINS
     shutil.rmtree(plugins, ignore_errors=True)
     plugins.mkdir()
     _compile_plugin(sources / "q_sojourn.c", plugins, "sojourn")
-    for file in own_build.disciplines(own):
+    for file in own_build.disciplines(paths.own.files):
         _compile_plugin(cache.require_gpl_part() / cache.OWN / "q_own.c", plugins, file.name)
 
 
@@ -247,7 +243,7 @@ def _compile_plugin(source: Path, folder: Path, name: str) -> None:
     run_command(["gcc", *words, "-o", str(folder / f"q_{name}.so"), str(source)], folder)
 
 
-def _assemble(paths: BuildPaths, own: Sequence[OwnFile]) -> Kernel:
+def _assemble(paths: BuildPaths) -> Kernel:
     """Install the kernel in the cache if it passes its self-test."""
     with new_folder(paths.done) as part:
         run_command(["strip", "-o", str(part / "linux"), str(paths.tree / "linux")], paths.work)
@@ -258,11 +254,8 @@ def _assemble(paths: BuildPaths, own: Sequence[OwnFile]) -> Kernel:
         kernel = Kernel(part / "linux", part / "guest", full_version(paths.tree), digest)
         selftest.run(kernel)
         compiler = run_command(["gcc", "--version"], paths.work).splitlines()[0]
-        package = (
-            paths.source.package if paths.source else version_file(paths.version, paths.packages).read_text().strip()
-        )
-        metadata = {"linux": kernel.version, "digest": digest, "package": package, "compiler": compiler}
-        text = json.dumps(metadata | own_build.digests(own), indent=1)
+        metadata = {"linux": kernel.version, "digest": digest, "package": _package(paths), "compiler": compiler}
+        text = json.dumps(metadata | paths.own.metadata, indent=1)
         (part / cache.METADATA).write_text(f"{text}\n", encoding="utf-8")
     if found := cache.read(paths.done):
         return found
@@ -271,6 +264,6 @@ def _assemble(paths: BuildPaths, own: Sequence[OwnFile]) -> Kernel:
 
 def _package(paths: BuildPaths) -> str:
     """Origin of the source."""
-    if paths.source:
-        return paths.source.package
+    if paths.own.tree:
+        return paths.own.tree.package
     return version_file(paths.version, paths.packages).read_text(encoding="utf-8").strip()

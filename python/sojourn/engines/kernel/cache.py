@@ -36,22 +36,30 @@ CHECKOUT = Path(__file__).parents[4] / "packages" / "kernel" / GPL_MODULE
 
 @dataclass(frozen=True)
 class Own:
-    """Names of queue disciplines and congestion controls that users add to a kernel."""
+    """Names of queue disciplines, congestion controls and crates that users add to a kernel."""
 
     qdiscs: frozenset[str] = frozenset()
     controls: frozenset[str] = frozenset()
+    crates: frozenset[str] = frozenset()
+    """Libraries of queue managers in Rust: `my_aqm` of `libmy_aqm.so`."""
 
     def __bool__(self) -> bool:
-        return bool(self.qdiscs or self.controls)
+        return bool(self.qdiscs or self.controls or self.crates)
 
     def __le__(self, other: Own) -> bool:
         """Whether the other has all of these."""
-        return self.qdiscs <= other.qdiscs and self.controls <= other.controls
+        return self.qdiscs <= other.qdiscs and self.controls <= other.controls and self.crates <= other.crates
 
     def __str__(self) -> str:
-        kinds = (("discipline", self.qdiscs), ("control", self.controls))
+        kinds = (("discipline", self.qdiscs), ("control", self.controls), ("crate", self.crates))
         lists = (f"the {kind}{'s' * (len(names) > 1)} {', '.join(sorted(names))}" for kind, names in kinds if names)
         return " and ".join(lists)
+
+    @property
+    def options(self) -> str:
+        """Options of `sojourn kernel build` for these."""
+        kinds = (("--qdisc FILE.c", self.qdiscs), ("--cc FILE.c", self.controls), ("--aqm CRATE", self.crates))
+        return "".join(f" {option}" for option, names in kinds for _ in names)
 
 
 NOTHING = Own()
@@ -94,7 +102,7 @@ def read(folder: Path) -> Kernel | None:
     """The kernel in a folder; None if there is none."""
     try:
         metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
-        own = Own(*(frozenset(metadata.get(key, {})) for key in ("qdiscs", "controls")))
+        own = Own(*(frozenset(metadata.get(key, {})) for key in ("qdiscs", "controls", "crates")))
         return Kernel(folder / "linux", folder / "guest", metadata["linux"], metadata["digest"], own)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
@@ -127,10 +135,7 @@ def built(version: str = VERSIONS[0], place: Path | None = None, own: Own = NOTH
     if found is None:
         what = f" with {own}" if own else ""
         command = "sojourn kernel build" + ("" if version == VERSIONS[0] else f" --version {version}")
-        files = [
-            f" {option} FILE.c" for option, names in (("--qdisc", own.qdiscs), ("--cc", own.controls)) for _ in names
-        ]
-        raise MissingError(f"no kernel {version}{what} is built in {root(place)}; run {command}{''.join(files)}")
+        raise MissingError(f"no kernel {version}{what} is built in {root(place)}; run {command}{own.options}")
     return found
 
 

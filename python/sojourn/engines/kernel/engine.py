@@ -10,12 +10,13 @@ from sojourn.engines.endpoint_log import EndpointLog
 from sojourn.engines.kernel import cache, changes
 from sojourn.engines.kernel.guest import boot, job_folder
 from sojourn.engines.kernel.network import CREATION_NS, START_NS, Network, lay_out
+from sojourn.engines.kernel.own_qdisc import crate
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.kernel.routers import directions
 from sojourn.engines.kernel.trace import entries, read_trace, timeouts
 from sojourn.engines.kernel.traffic import traffic
 from sojourn.engines.recorded import Endpoints, result
-from sojourn.model.aqms.spelling import KERNEL_FILE
+from sojourn.model.aqms.spelling import KERNEL_FILE, is_library
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 
@@ -60,8 +61,11 @@ def run(
 def _own(scenario: Scenario) -> cache.Own:
     """Files of users that a scenario needs in its kernel."""
     named = {place: name.removeprefix(KERNEL_FILE) for place, name in scenario.kernel_files().items()}
-    kinds = (frozenset(name for place, name in named.items() if place.endswith(end)) for end in (".aqm", ".cc"))
-    return cache.Own(*kinds)
+    qdiscs, controls = (
+        frozenset(name for place, name in named.items() if place.endswith(end)) for end in (".aqm", ".cc")
+    )
+    crates = frozenset(crate("aqm", name) for name in scenario.user_aqms() if is_library(name))
+    return cache.Own(qdiscs, controls, crates)
 
 
 def _job(

@@ -10,18 +10,23 @@ import lzma
 import os
 import re
 import shutil
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from sojourn.base.commands import run_command
 from sojourn.base.errors import MissingError
 from sojourn.base.files import temporary_folder, write_file
+from sojourn.base.inputs import tomllib
 
 CHECKOUT = Path(__file__).parents[4]
 CRATES = ("aqm", "qdisc")
 """Crates that the object file contains."""
 PACKED = Path(__file__).parent / "guest" / "sojourn_qdisc.o.xz"
 """The object file of the wheel."""
+OUTPUT_LINES = 200
+"""Lines of the compiler's output that an error may show."""
 UNNEEDED_SECTIONS = (".llvmbc", ".llvmcmd", ".comment")
 
 
@@ -55,18 +60,27 @@ def make(into: Path) -> Path:
 
 
 def _make(into: Path, target: Path) -> None:
-    if not is_checkout():
+    if is_checkout():
+        package = ["--locked", "--package", "sojourn-qdisc", "--features", "freestanding"]
+        compile_object(CHECKOUT, package, "sojourn_qdisc", target)
+    else:
         target.write_bytes(lzma.decompress(PACKED.read_bytes()))
-        return
+
+
+def compile_object(crate: Path, words: Sequence[str], name: str, target: Path) -> None:
+    """Compile the library `name` in the folder `crate` into an object file with our functions, for a kernel.
+
+    `words` are cargo's. Files between are kept in the folder of `target`. Raises `MissingError`.
+    """
     if shutil.which("cargo") is None:
         raise MissingError("cargo is missing; install Rust from https://rustup.rs, or Sojourn from a wheel")
+    into = target.parent
     built = into / "library"
-    words = ["--locked", "--package", "sojourn-qdisc", "--profile", "kernel", "--features", "freestanding"]
     # Debug builds of a caller do not apply to the kernel's profile.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CARGO_PROFILE_")}
-    command = ["cargo", "rustc", "--quiet", *words, "--crate-type", "staticlib", "--target-dir", str(built)]
-    run_command(command, CHECKOUT, environment=environment)
-    archive = built / "kernel" / "libsojourn_qdisc.a"
+    settings = ["--quiet", "--profile", "kernel", "--crate-type", "staticlib", "--target-dir", str(built)]
+    run_command(["cargo", "rustc", *words, *settings], crate, environment=environment, last_lines=OUTPUT_LINES)
+    archive = built / "kernel" / f"lib{name}.a"
     kept = _exports()
     joined = into / "joined.o"
     roots = [word for name in kept for word in ("-u", name)]
@@ -75,6 +89,13 @@ def _make(into: Path, target: Path) -> None:
     globals_ = [f"--keep-global-symbol={name}" for name in kept]
     run_command(["objcopy", *globals_, *removed, "--strip-unneeded", str(joined), str(target)], into)
     joined.unlink()
+
+
+def profiles() -> dict[str, Any]:
+    """The workspace's profiles of the kernel's object file, and of releases, from which it inherits."""
+    with (CHECKOUT / "Cargo.toml").open("rb") as file:
+        found = tomllib.load(file)["profile"]
+    return {name: found[name] for name in ("release", "kernel")}
 
 
 def pack(path: Path) -> None:

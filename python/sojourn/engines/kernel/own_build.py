@@ -1,4 +1,4 @@
-"""A user's files in the kernel's tree: their folder, and errors of the compiler at the user's lines."""
+"""Sources of a user in a build: their folder in the tree, and errors of the compiler at the user's lines."""
 
 from __future__ import annotations
 
@@ -6,26 +6,49 @@ import hashlib
 import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.base.errors import InputError, MissingError
-from sojourn.engines.kernel import cache
+from sojourn.engines.kernel import cache, library, own_crates
+from sojourn.engines.kernel.own_crates import OwnCrate
 from sojourn.engines.kernel.own_files import CONTROL, QDISC, OwnFile
+from sojourn.engines.kernel.own_tree import OwnTree
 
 MAX_ERRORS = 5
 """Errors of the compiler that a message shows."""
 
 
-def digest_of(own: Sequence[OwnFile]) -> str:
-    """Digest of a user's files, in any order; empty without files."""
-    digests = " ".join(sorted(file.digest for file in own))
-    return hashlib.sha256(digests.encode()).hexdigest()[:12] if own else ""
+@dataclass(frozen=True)
+class Additions:
+    """Sources of a user that a kernel is built with."""
+
+    files: Sequence[OwnFile] = ()
+    crates: Sequence[OwnCrate] = ()
+    tree: OwnTree | None = None
+    """A kernel tree in place of the distribution's source."""
+
+    @property
+    def digest(self) -> str:
+        """Digest of files and crates, in any order; empty without any."""
+        digests = sorted([*(file.digest for file in self.files), *(crate.digest for crate in self.crates)])
+        return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:12] if digests else ""
+
+    @property
+    def metadata(self) -> dict[str, dict[str, str]]:
+        """Digests by name, for a kernel's metadata; nothing without files and crates."""
+        if not self.digest:
+            return {}
+        kinds = {"qdiscs": QDISC, "controls": CONTROL}
+        found = {key: {file.name: file.digest for file in self.files if file.kind is kinds[key]} for key in kinds}
+        return {**found, "crates": {crate.library: crate.digest for crate in self.crates}}
+
+    def library(self, work: Path) -> Path:
+        """Object file with the queue managers, made in the folder `work`."""
+        return own_crates.make(self.crates, work) if self.crates else library.make(work)
 
 
-def digests(own: Sequence[OwnFile]) -> dict[str, dict[str, str]]:
-    """Digests of the files by name, for a kernel's metadata; nothing without files."""
-    kinds = (("qdiscs", QDISC), ("controls", CONTROL)) if own else ()
-    return {key: {file.name: file.digest for file in own if file.kind is kind} for key, kind in kinds}
+NOTHING = Additions()
 
 
 def disciplines(own: Sequence[OwnFile]) -> Iterator[OwnFile]:

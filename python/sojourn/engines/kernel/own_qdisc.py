@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import PurePosixPath
 from typing import Any
+from urllib.parse import unquote
 
 from sojourn.base.units import initial_value, limit_text
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.values import bits, nanoseconds, octets
-from sojourn.model.aqms.spelling import FORCED, references, spelled_aqm, tables
+from sojourn.model.aqms.spelling import FORCED, is_library, references, spelled_aqm, tables
 
 TC = "sojourn"
 """Name of the discipline in tc."""
+CRATE = "build a kernel with it (sojourn kernel build --aqm CRATE)"
 
 
 def is_forced(aqm: Mapping[str, Any]) -> bool:
@@ -38,13 +41,22 @@ def own_line(place: str, link: Mapping[str, Any]) -> str:
         mtu = max(mtu + overhead, minimum)
     delay = nanoseconds(f"{place}.delay", link["delay"])
     setting = f"limit {limit.replace(' ', '')} rate {rate}bit delay {delay}ns mtu {mtu}"
-    return f"{TC} {setting} {spelled_aqm(aqm)}"
+    spelling = f"{crate(f'{place}.aqm', name)} {aqm.get('text', '')}".rstrip() if is_library(name) else spelled_aqm(aqm)
+    return f"{TC} {setting} {spelling}"
+
+
+def crate(where: str, name: str) -> str:
+    """Crate of a shared library, which the guest has in its stead; raises `InputError` for another library's name."""
+    found = re.fullmatch(r"lib(\w+)\.so", PurePosixPath(unquote(name)).name)
+    if not found:
+        refuse(where, f"cannot load {name}", f"name the library of a crate, libNAME.so, and {CRATE}")
+    return found[1]
 
 
 def _refuse_needs(where: str, aqm: Mapping[str, Any]) -> None:
     """Refuse what a queue of the guest cannot give: code and files of the machine, copies, damage, departure times."""
-    if references(aqm):
-        refuse(where, f"cannot load {aqm['name']}", "simulate it, or choose an AQM of sojourn aqm list")
+    if references(aqm) and not is_library(aqm["name"]):
+        refuse(where, f"cannot load {aqm['name']}", f"write it in Rust (sojourn aqm new) and {CRATE}, or simulate it")
     if files := tables(aqm):
         refuse(where, f"cannot read {files[0]}", "choose a distribution by its name")
     if re.search(r"\b(sch_)?fq\b(?! *\()", aqm["name"]):
