@@ -154,3 +154,14 @@ def test_a_difference_has_both_states(kernel: Kernel) -> None:
     assert (first["a"]["verdict"], first["b"]["verdict"]) == ("pass", "drop")
     states = [first[key]["state"] for key in "ab"]
     assert states[0]["qlen"] == states[1]["qlen"] == states[1]["options.limit"] == states[0]["options.limit"] - 1
+
+
+def test_sojourns_discipline_does_what_linuxs_does(kernel: Kernel, cli: Cli) -> None:
+    """The same arrivals through the kernel's own disciplines and through the library in the kernel."""
+    assert kernel.version.startswith("6.1.")
+    done = cli("kernel", "compare", "--builds", "6.1,6.1:sojourn", "--aqm", "all", "--patterns", 2, "--json")
+    compared = json.loads(done.stdout)["compared"]
+    assert len(compared) == 12
+    assert [one["aqm"] for one in compared if one["agreement"] < 100] == []
+    refused = cli("kernel", "compare", "--builds", "6.1,6.1:sojourn", "--aqm", "cake", "--patterns", 2)
+    assert "cake: is not compared with sojourn, which has no filters; choose codel" in refused.output

@@ -186,6 +186,14 @@ static u16 segments_of(const struct sk_buff *skb)
 	return max_t(u16, 1, skb_shinfo(skb)->gso_segs);
 }
 
+/* The flow that the priority selects, as in fq_codel_classify, or that of the headers. */
+static u32 flow_of(struct sk_buff *skb, const struct Qdisc *sch)
+{
+	if (TC_H_MAJ(skb->priority) == sch->handle && TC_H_MIN(skb->priority))
+		return TC_H_MIN(skb->priority) - 1;
+	return sojourn_flow(skb, qdisc_dev(sch));
+}
+
 /* Add a packet and offer it; the others that the discipline drops are in `enqueue_drops`. */
 static int offer(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
@@ -193,7 +201,7 @@ static int offer(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_fre
 	struct sojourn_packet packet = {
 		.handle = (uintptr_t)skb,
 		.len = qdisc_pkt_len(skb),
-		.flow = sojourn_flow(skb, qdisc_dev(sch)),
+		.flow = flow_of(skb, sch),
 		.class = skb->priority,
 		.segments = segments_of(skb),
 	};

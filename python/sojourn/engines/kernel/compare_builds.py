@@ -21,17 +21,20 @@ from sojourn.engines.kernel.compare import (
     Key,
     in_batches,
     mask_lost,
+    our_aqm,
     record,
     state_before,
 )
-from sojourn.engines.kernel.pattern import Pattern
-from sojourn.engines.kernel.patterns import pattern, supports
+from sojourn.engines.kernel.own_qdisc import TC
+from sojourn.engines.kernel.pattern import MTU, Pattern
+from sojourn.engines.kernel.patterns import ALIASES, LINES, pattern, supports
 from sojourn.io.traces.arrivals import Arrivals
 from sojourn.studies.difference import Difference
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+NEVER_REACHED = "20000packets"
 VERDICTS = {0: "pass", 1: "mark", 9: "drop", UNKNOWN_CODE: "unknown"}
 ECN_NAMES = ("not-ect", "ect1", "ect0", "ce")
 
@@ -42,7 +45,7 @@ class Build:
 
     kernel: Kernel
     own: str = ""
-    """Name of that discipline; Linux's own if empty."""
+    """Name of that discipline, or `sojourn` for Sojourn's of the same arithmetic; Linux's own if empty."""
 
     @property
     def name(self) -> str:
@@ -51,11 +54,16 @@ class Build:
 
     def of(self, one: Pattern) -> Pattern:
         """A pattern with this build's discipline."""
+        if self.own == TC:
+            ours = _core.tc_queue(our_aqm(one.aqm, self.kernel), one.line, None)
+            # A discipline with queues per flow has a limit of its own.
+            limit = ours["limit"].replace(" ", "").replace("unlimited", NEVER_REACHED)
+            return replace(one, line=f"{TC} limit {limit} rate {one.rate}bit mtu {MTU} {ours['aqm']}")
         return replace(one, line=f"{self.own} like {one.line}") if self.own else one
 
 
 def parse(text: str, place: Path) -> list[Build]:
-    """Two builds, as in `6.1,6.12`, `6.1,6.1:mine` or `6.1,DIR/6.1`.
+    """Two builds, as in `6.1,6.12`, `6.1,6.1:mine`, `6.1,DIR/6.1` or `6.1,6.1:sojourn`.
 
     Raises `InputError`, or `MissingError` for one that is not built.
     """
@@ -63,7 +71,7 @@ def parse(text: str, place: Path) -> list[Build]:
     if len(parts) != 2 or not all(parts):
         raise InputError(f'--builds: "{text}" are not two kernels; write e.g. 6.1,6.12 or 6.1,6.1:mine')
     return [
-        Build(cache.built(version, folder or place, Own(frozenset({own} if own else ()))), own)
+        Build(cache.built(version, folder or place, Own(frozenset({own} - {"", TC}))), own)
         for folder, version, own in [_named(part) for part in parts]
     ]
 
@@ -95,6 +103,8 @@ def compare_builds(
         for aqm in aqms:
             if not supports(build.kernel.version, aqm):
                 raise MissingError(f"{aqm}: {build.name} does not have it; leave it out of --aqm")
+            if build.own == TC and ALIASES.get(aqm, aqm) not in LINES:
+                raise InputError(f"{aqm}: is not compared with {TC}, which has no filters; choose {', '.join(LINES)}")
     drawn = {(aqm, number): pattern(aqm, seed, number, packets) for aqm in aqms for number in range(patterns)}
     results = {aqm: Agreement(aqm) for aqm in aqms}
 
@@ -191,7 +201,8 @@ def _add_states(first: dict[str, Any], builds: Sequence[Build], before: Sequence
         return
     for key, build in zip("ab", builds, strict=True):
         patterns = [build.of(one) for one in (*before[:-1], replace(last, packets=kept))]
-        shown = state_before(build.kernel, patterns, stop, like=last.line.split()[0] if build.own else "")
+        like = "" if build.own in ("", TC) else last.line.split()[0]
+        shown = state_before(build.kernel, patterns, stop, like=like)
         first[key]["state"] = dict(_numbers("", json.loads(shown)))
 
 
