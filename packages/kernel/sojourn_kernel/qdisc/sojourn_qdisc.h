@@ -56,7 +56,7 @@ void sojourn_qdisc_setup(const struct sojourn_queue *queue, struct sojourn_setup
  */
 bool sojourn_qdisc_change(struct sojourn_queue *queue, u64 now, void *user, struct sojourn_queue *new, char *why,
 			  size_t room);
-/* Forgets all packets and starts as at its creation. */
+/* Forgets all packets and starts as at its creation; if it is refused memory, it keeps its state. */
 void sojourn_qdisc_reset(struct sojourn_queue *queue, u64 now);
 void sojourn_qdisc_free(struct sojourn_queue *queue);
 /* 0: the packet waits, 1: newly marked, 2 and the reason: it or another was dropped (sojourn_qdisc_dropped). */
