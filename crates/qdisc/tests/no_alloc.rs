@@ -181,6 +181,7 @@ fn texts() -> Vec<String> {
         "dualpi2@linux min_qlen_step 5",
         "choke max 30 min 10 burst 15",
         "netem delay 9ms 8ms rate 20mbit reorder 30% gap 3",
+        "netem delay 900ms 800ms limit 3000",
         "netem delay 9ms { fq_pie }",
         "tbf rate 3mbit burst 9kB limit 30kB",
         "prio { band 1 { sfq }; band 2 { codel_dt } }",

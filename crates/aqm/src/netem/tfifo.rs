@@ -60,7 +60,8 @@ impl<T> Tfifo<T> {
         move_deque_to_larger(&mut self.in_order, &mut old.in_order);
         self.arrivals = old.arrivals;
         if self.reordered.capacity() > old.reordered.capacity() {
-            self.reordered.append(&mut old.reordered);
+            // `append` would take the memory of the longer heap.
+            self.reordered.extend(old.reordered.drain());
         } else {
             core::mem::swap(&mut self.reordered, &mut old.reordered);
         }
