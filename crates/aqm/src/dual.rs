@@ -160,17 +160,21 @@ impl<A: DualAqm, P> DualQueue<A, P> {
     }
 
     /// Runs every update due before `now`, or also at `now` if `inclusive`.
+    #[inline(always)]
     fn run_updates(&mut self, now: Instant, inclusive: bool) {
-        loop {
-            let at = self.aqm.next_update();
-            if at > now || (at == now && !inclusive) {
-                return;
-            }
-            let queues = self.snapshot();
-            self.aqm.update(at, &queues);
-            if self.total().packets == 0 {
-                self.aqm.skip_idle(now);
-            }
+        while self.aqm.next_update() < now || (inclusive && self.aqm.next_update() == now) {
+            self.update(now);
+        }
+    }
+
+    /// Runs the next update; out of line, since few packets find one due.
+    #[cold]
+    #[inline(never)]
+    fn update(&mut self, now: Instant) {
+        let queues = self.snapshot();
+        self.aqm.update(self.aqm.next_update(), &queues);
+        if self.total().packets == 0 {
+            self.aqm.skip_idle(now);
         }
     }
 
