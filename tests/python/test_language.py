@@ -20,6 +20,7 @@ LEVELS = {
     "crates/gym": 1.6,
     "crates/library": 0.5,
     "crates/media": 0.5,
+    "crates/module": 0.5,
     "crates/net": 0.5,
     "crates/py": 2.0,
     "crates/qdisc": 0.5,
