@@ -29,6 +29,8 @@
 //! that of [`SingleQueue::with_capacity`]. The crate needs only `core` and `alloc`; `examples/no_std.rs` fails to
 //! compile if a dependency pulls in `std`.
 #![no_std]
+// The code of disciplines that are not linked.
+#![cfg_attr(sojourn_only, allow(dead_code, unused_imports, unused_variables))]
 extern crate alloc;
 
 pub mod aqm;

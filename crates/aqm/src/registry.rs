@@ -32,6 +32,8 @@ mod fq {
     pub type Config = crate::fq::Config<super::NamedConfig>;
 }
 
+/// With `--cfg sojourn_only --cfg 'sojourn_only="codel"'` the compiler links the disciplines named so and no others.
+///
 /// Declares the algorithms: name, module, type, summary, sources. First those of one queue; then those with a queue per
 /// flow, each with a name for its configuration; then those of two coupled queues; then whole disciplines, with their
 /// words in tc; then parents.
@@ -54,7 +56,8 @@ macro_rules! algorithms {
 
         /// Every registered algorithm.
         pub static ALGORITHMS: &[Algorithm] = &[
-            $( Algorithm {
+            $( #[cfg(any(not(sojourn_only), sojourn_only = $name))]
+            Algorithm {
                 name: $name,
                 summary: $summary,
                 source: $source,
@@ -68,7 +71,8 @@ macro_rules! algorithms {
                     configure::<$module::Config>(profile, params, own).map(AnyConfig::$type)
                 },
             }, )+
-            $( Algorithm {
+            $( #[cfg(any(not(sojourn_only), sojourn_only = $by_flow))]
+            Algorithm {
                 name: $by_flow,
                 summary: $what,
                 source: $origin,
@@ -82,7 +86,8 @@ macro_rules! algorithms {
                     configure::<$flows::Config>(profile, params, own).map(AnyConfig::$Flows)
                 },
             }, )+
-            $( Algorithm {
+            $( #[cfg(any(not(sojourn_only), sojourn_only = $dual))]
+            Algorithm {
                 name: $dual,
                 summary: $does,
                 source: $from,
@@ -96,7 +101,8 @@ macro_rules! algorithms {
                     configure::<$two::Config>(profile, params, own).map(AnyConfig::$Two)
                 },
             }, )+
-            $( Algorithm {
+            $( #[cfg(any(not(sojourn_only), sojourn_only = $whole))]
+            Algorithm {
                 name: $whole,
                 summary: $is,
                 source: $by,
@@ -110,7 +116,8 @@ macro_rules! algorithms {
                     configure::<$all::Config>(profile, params, own).map(AnyConfig::$All)
                 },
             }, )+
-            $( Algorithm {
+            $( #[cfg(any(not(sojourn_only), sojourn_only = $parent))]
+            Algorithm {
                 name: $parent,
                 summary: $holds,
                 source: $per,
@@ -144,14 +151,21 @@ macro_rules! algorithms {
             /// Value of a parameter.
             pub fn value(&self, param: &str) -> Option<Value> {
                 match self {
-                    $( Self::$type(config) => config.value(param), )+
-                    $( Self::$Flows(config) => config.value(param), )+
-                    $( Self::$Two(config) => config.value(param), )+
-                    $( Self::$All(config) => config.value(param), )+
-                    $( Self::$Outer(config) => config.value(param), )+
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $name))]
+                    Self::$type(config) => config.value(param), )+
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $by_flow))]
+                    Self::$Flows(config) => config.value(param), )+
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $dual))]
+                    Self::$Two(config) => config.value(param), )+
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $whole))]
+                    Self::$All(config) => config.value(param), )+
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $parent))]
+                    Self::$Outer(config) => config.value(param), )+
                     Self::Custom(custom) => custom.config.value(param),
                     Self::Foreign(foreign) => foreign.value(param),
                     Self::ExcludingCe(config) => config.value(param),
+                    #[cfg(sojourn_only)]
+                    _ => None,
                 }
             }
 
@@ -167,14 +181,19 @@ macro_rules! algorithms {
             /// Builds a queue of packets `P` under this algorithm.
             pub fn build<P: Send + 'static>(&self, limits: Limits, host: Host) -> Box<dyn Qdisc<P> + Send> {
                 match self {
-                    $( Self::$type(config) => single($module::$type::new(config), limits, host), )+
-                    $( Self::$Flows(config) => flow::build(config, limits, host), )+
-                    $( Self::$Two(config) => {
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $name))]
+                    Self::$type(config) => single($module::$type::new(config), limits, host), )+
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $by_flow))]
+                    Self::$Flows(config) => flow::build(config, limits, host), )+
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $dual))]
+                    Self::$Two(config) => {
                         let limits = config.within(limits, host.link);
                         Box::new(DualQueue::new($two::$Two::new(config), limits, host))
                     } )+
-                    $( Self::$All(config) => Box::new($all::$All::new(config, limits, host)), )+
-                    $( Self::$Outer(config) => Box::new($outer::$Outer::new(config, limits, host)), )+
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $whole))]
+                    Self::$All(config) => Box::new($all::$All::new(config, limits, host)), )+
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $parent))]
+                    Self::$Outer(config) => Box::new($outer::$Outer::new(config, limits, host)), )+
                     Self::Custom(custom) => single(custom.config.manager(), limits, host),
                     Self::Foreign(foreign) => foreign.queue(limits, host),
                     Self::ExcludingCe(config) => {
@@ -182,6 +201,8 @@ macro_rules! algorithms {
                         assert!(qdisc.exclude_ce(), "a discipline that cannot is refused when it is configured");
                         qdisc
                     }
+                    #[cfg(sojourn_only)]
+                    other => unreachable!("{} is not registered", other.name()),
                 }
             }
 
@@ -189,7 +210,8 @@ macro_rules! algorithms {
             /// braces.
             pub(crate) fn with_children(self, braces: Option<&str>, own: &dyn Catalogue) -> Result<Self, ConfigError> {
                 match (self, braces) {
-                    $( (Self::$Outer(config), braces) => config.with_children(braces, own).map(Self::$Outer), )+
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $parent))]
+                    (Self::$Outer(config), braces) => config.with_children(braces, own).map(Self::$Outer), )+
                     (other, None) => Ok(other),
                     (other, Some(_)) => {
                         let parents = [$( $parent ),+].join(", ");
@@ -218,13 +240,16 @@ macro_rules! algorithms {
             /// The manager of one queue, to use under another discipline; `None` for a discipline of several queues.
             pub fn manager(&self) -> Option<Box<dyn Aqm + Send>> {
                 match self {
-                    $( Self::$type(config) => Some(Box::new($module::$type::new(config))), )+
+                    $( #[cfg(any(not(sojourn_only), sojourn_only = $name))]
+                    Self::$type(config) => Some(Box::new($module::$type::new(config))), )+
                     $( Self::$Flows(_) => None, )+
                     $( Self::$Two(_) => None, )+
                     $( Self::$All(_) => None, )+
                     $( Self::$Outer(_) => None, )+
                     Self::Custom(custom) => Some(custom.config.manager()),
                     Self::Foreign(_) | Self::ExcludingCe(_) => None,
+                    #[cfg(sojourn_only)]
+                    _ => None,
                 }
             }
         }
@@ -488,6 +513,10 @@ impl Algorithm {
         registered.map(Ok).or_else(|| own.find(name)).or_else(in_any_case).unwrap_or_else(|| {
             let others = own.names();
             let known = ALGORITHMS.iter().map(|a| a.name).chain(others.iter().copied());
+            if cfg!(sojourn_only) {
+                let known = known.collect::<Vec<_>>().join(", ");
+                return Err(format!("this module has {known}; build another for {name}").into());
+            }
             Err(ConfigError::Unknown(unknown("AQM", name, known)))
         })
     }

@@ -189,7 +189,13 @@ impl Function<'_, '_> {
                 let place = self.pop().text;
                 self.call(&format!("call{kind}"), kind, Some(place))?;
             }
-            Operator::Drop => drop(self.pop()),
+            Operator::Drop => {
+                let dropped = self.pop();
+                // Otherwise the result of a call is set and not used, for the compiler's warnings.
+                if dropped.is_atom && dropped.constant.is_none() {
+                    self.text_line(format!("(void){};", dropped.text));
+                }
+            }
             Operator::Select | Operator::TypedSelect { .. } => {
                 let [one, other, condition] = self.pop_three();
                 let text = format!("{} ? {} : {}", condition.text, one.text, other.text);
