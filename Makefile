@@ -150,6 +150,10 @@ wheel: $(VENV)/.release $(VENV)/.page ## build wheels and source distributions i
 net-faults: $(VENV)/.made ## plant faults in the network for programs, one by one, and check that the test named beside each finds it
 	@$(BIN)/python tests/net_faults.py $(FAULTS)
 
+.PHONY: module-check
+module-check: $(VENV)/.made ## compile disciplines for WebAssembly and compare their translations into C with the library
+	$(CARGO) test --locked --package sojourn-module -- --include-ignored
+
 .PHONY: net-machines
 net-machines: $(VENV)/.made ## compare the decisions of programs in a net on this machine, AArch64 (qemu-user) and WebAssembly (Node.js); skipped with the reason
 	@$(BIN)/python tests/net_machines.py

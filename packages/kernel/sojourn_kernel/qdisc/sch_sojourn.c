@@ -16,7 +16,11 @@
 #include <net/inet_ecn.h>
 #include <net/ipv6.h>
 #include <net/pkt_sched.h>
+#ifdef SOJOURN_TRANSLATED
+#include "host.h"
+#else
 #include "../sojourn.h"
+#endif
 #include "sojourn_qdisc.h"
 
 enum {
@@ -71,6 +75,7 @@ struct sojourn_sched {
 	bool is_flow_hit;		/* another packet of the arriving one's flow was dropped */
 	bool splits;
 	bool changes;			/* during a change of parameters */
+	bool has_failed;		/* said once in the log */
 	struct drops enqueue_drops;
 	struct drops dequeue_drops;	/* not yet told to the parents */
 };
@@ -194,6 +199,40 @@ static u32 flow_of(struct sk_buff *skb, const struct Qdisc *sch)
 	return sojourn_flow(skb, qdisc_dev(sch));
 }
 
+/* ---- after a failure: tail drop over the packets that wait ------------------------------------------------------- */
+
+static bool has_failed(struct Qdisc *sch)
+{
+	struct sojourn_sched *q = qdisc_priv(sch);
+	const char *why = sojourn_qdisc_failure(q->queue);
+
+	if (why && !q->has_failed) {
+		q->has_failed = true;
+		pr_err("sojourn: %s: the queue manager has failed (%s); tail drop from now on, replace the qdisc\n",
+		       qdisc_dev(sch)->name, why);
+	}
+	return why;
+}
+
+static bool is_full(const struct Qdisc *sch)
+{
+	return sch->q.qlen >= max_t(u32, 1, qdisc_dev(sch)->tx_queue_len);
+}
+
+static struct sk_buff *take_first(struct Qdisc *sch)
+{
+	struct sojourn_sched *q = qdisc_priv(sch);
+	struct sk_buff *skb = q->first;
+
+	if (!skb)
+		return NULL;
+	remove(sch, skb);
+	qdisc_bstats_update(sch, skb);
+	return skb;
+}
+
+/* ---- packets to and from the discipline -------------------------------------------------------------------------- */
+
 /* Add a packet and offer it; the others that the discipline drops are in `enqueue_drops`. */
 static int offer(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
@@ -276,6 +315,8 @@ static int sojourn_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buf
 {
 	struct sojourn_sched *q = qdisc_priv(sch);
 
+	if (unlikely(has_failed(sch)) && is_full(sch))
+		return qdisc_drop(skb, sch, to_free);
 	if (q->splits && skb_is_gso(skb))
 		return enqueue_segments(skb, sch, to_free);
 	return enqueue_packet(skb, sch, to_free);
@@ -315,6 +356,8 @@ static struct sk_buff *sojourn_dequeue(struct Qdisc *sch)
 		qdisc_watchdog_schedule_ns(&q->watchdog, out.at);
 		break;
 	}
+	if (unlikely(has_failed(sch)) && !skb)
+		skb = take_first(sch);
 	report_drops(sch);
 	return skb;
 }
@@ -535,3 +578,7 @@ module_init(sojourn_module_init)
 module_exit(sojourn_module_exit)
 MODULE_DESCRIPTION("Queue disciplines of Sojourn");
 MODULE_LICENSE("GPL");
+MODULE_ALIAS("sch_sojourn");
+#ifdef MODULE_ALIAS_NET_SCH
+MODULE_ALIAS_NET_SCH("sojourn");
+#endif

@@ -70,6 +70,16 @@ bool sojourn_qdisc_ticks(const struct sojourn_queue *queue, u64 *first, u64 *per
 bool sojourn_qdisc_splits_gso(const struct sojourn_queue *queue);
 void sojourn_qdisc_spelling(const struct sojourn_queue *queue, char *out, size_t room);
 void sojourn_qdisc_state(struct sojourn_queue *queue, u64 now, char *out, size_t room);
+#ifdef SOJOURN_TRANSLATED
+/* Why the queue makes no more decisions; NULL unless a call has trapped. Only a translated library can. */
+const char *sojourn_qdisc_failure(const struct sojourn_queue *queue);
+#else
+static inline const char *sojourn_qdisc_failure(const struct sojourn_queue *queue)
+{
+	(void)queue;
+	return NULL;
+}
+#endif
 
 /* ---- provided by the kernel ------------------------------------------------------------------------------------- */
 
