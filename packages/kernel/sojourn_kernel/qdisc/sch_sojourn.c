@@ -18,8 +18,10 @@
 #include <net/pkt_sched.h>
 #ifdef SOJOURN_TRANSLATED
 #include "host.h"
+#include "line.h"
 #else
 #include "../sojourn.h"
+#define SOJOURN_LINE "fq_codel"
 #endif
 #include "sojourn_qdisc.h"
 
@@ -50,7 +52,7 @@ static const struct nla_policy policy[SOJOURN_MAX + 1] = {
 	[SOJOURN_MTU] = { .type = NLA_U32 },
 };
 
-static char *default_text = "fq_codel";
+static char *default_text = SOJOURN_LINE;
 module_param_named(text, default_text, charp, 0644);
 MODULE_PARM_DESC(text, "discipline without options, as for net.core.default_qdisc");
 

@@ -52,6 +52,24 @@ def new_command(name: str, folder: Path | None, sources: Path | None) -> None:
     echo(f"       sojourn compare --aqm codel,{library}")
 
 
+@command.command("build-module")
+@click.argument("line", shell_complete=names.AQMS)
+@click.option("-o", "--output", type=options.NEW_FILE, metavar="DIR", required=True, help="The module's new folder.")
+@click.option("--kernel", type=options.PATH, metavar="HEADERS", help="Compile it against prepared headers of a kernel.")
+def build_module_command(line: str, output: Path, kernel: Path | None) -> None:
+    """Make LINE (e.g. "codel@act target 7ms") a module for Linux: C sources for Kbuild, DKMS and OpenWrt.
+
+    The folder compiles on any machine with a kernel's headers. It needs cargo and Rust's target for WebAssembly here.
+    """
+    from sojourn.engines.kernel.module import build_module
+
+    made = build_module(line, output, kernel)
+    echo(f"Module: {made}")
+    if kernel is None:
+        echo(f"Next:   make -C {output} KERNEL=/lib/modules/$(uname -r)/build")
+    echo("Distributed, it is a work under the GPL, version 2, your own queue manager in it included.")
+
+
 @command.command("show")
 @click.argument("name", shell_complete=names.AQMS)
 @options.tables

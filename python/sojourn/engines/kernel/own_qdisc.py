@@ -32,7 +32,7 @@ def own_line(place: str, link: Mapping[str, Any]) -> str:
     """Line of tc for a link's queue manager by the library; raises `InputError` for what the guest cannot do."""
     name = str(link["aqm"]["name"]).removeprefix(FORCED)
     aqm = {**link["aqm"], "name": name}
-    _refuse_needs(f"{place}.aqm", aqm)
+    refuse_needs(f"{place}.aqm", aqm)
     limit = limit_text(link["limit"])
     rate = bits(f"{place}.rate", initial_value(link["rate"]))
     mtu = octets(f"{place}.mtu", link["mtu"])
@@ -53,7 +53,7 @@ def crate(where: str, name: str) -> str:
     return found[1]
 
 
-def _refuse_needs(where: str, aqm: Mapping[str, Any]) -> None:
+def refuse_needs(where: str, aqm: Mapping[str, Any]) -> None:
     """Refuse what a queue of the guest cannot give: code and files of the machine, copies, damage, departure times."""
     if references(aqm) and not is_library(aqm["name"]):
         refuse(where, f"cannot load {aqm['name']}", f"write it in Rust (sojourn aqm new) and {CRATE}, or simulate it")

@@ -1,0 +1,59 @@
+"""Modules for unmodified kernels: the lines and folders that are refused, and the names that are linked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sojourn.base.errors import AqmError, InputError, MissingError
+from sojourn.engines.kernel import module
+
+
+@pytest.mark.parametrize(
+    ("line", "names"),
+    [
+        ("codel@act target 7ms", {"codel"}),
+        ("fq(codel@act) flows 16", {"fq", "codel"}),
+        ("tbf rate 10mbit burst 5kB { fq_codel }", {"tbf", "fq_codel"}),
+        ("prio { band 1 { pie } }", {"prio", "pie"}),
+    ],
+)
+def test_every_discipline_of_a_line_is_linked(line: str, names: set[str]) -> None:
+    assert set(module.disciplines(line)) == names
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("coddle", 'unknown AQM "coddle"'),
+        ("codel target 5", "has no unit"),
+        ("sch_fq", "choose fq_codel"),
+        ("netem duplicate 1%", "cannot duplicate"),
+    ],
+)
+def test_a_line_that_no_module_can_have_is_refused(line: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises((InputError, AqmError), match=reason):
+        module.build_module(line, tmp_path / "module")
+    assert not (tmp_path / "module").exists()
+
+
+def test_a_folder_that_exists_and_headers_that_are_none_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="already exists"):
+        module.build_module("codel", tmp_path)
+    with pytest.raises(InputError, match="no prepared kernel"):
+        module.build_module("codel", tmp_path / "module", tmp_path)
+
+
+def test_a_missing_tool_is_named_with_its_remedy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(MissingError, match="rustup"):
+        module.build_module("codel", tmp_path / "module")
+    fake = tmp_path / "bin"
+    fake.mkdir()
+    for tool, text in (("cargo", "exit 1"), ("rustc", "echo /nowhere")):
+        (fake / tool).write_text(f"#!/bin/sh\n{text}\n")
+        (fake / tool).chmod(0o755)
+    monkeypatch.setenv("PATH", str(fake))
+    with pytest.raises(MissingError, match="rustup target add wasm32-unknown-unknown"):
+        module.build_module("codel", tmp_path / "module")
