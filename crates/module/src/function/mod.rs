@@ -11,8 +11,8 @@ pub(crate) use text::head;
 
 use crate::TranslateError;
 use crate::instruction::{Trap, access, name, numeric};
-use crate::module::Module;
 use crate::module::Width::{self, W32, W64};
+use crate::module::{Module, Signature};
 use std::collections::{BTreeMap, BTreeSet};
 use wasmparser::{FunctionBody, Operator};
 
@@ -29,29 +29,21 @@ pub(crate) fn translate(
         let (count, kind) = local?;
         locals.resize(locals.len() + count as usize, Width::of(kind)?);
     }
-    let mut function = Function {
-        module,
-        index,
-        locals,
-        params: signature.params.len(),
-        stack: Vec::new(),
-        frames: vec![Frame::new(Kind::Function, 0, Vec::new(), signature.result.into_iter().collect())],
-        dead: None,
-        lines: Vec::new(),
-        variables: BTreeSet::new(),
-        read_locals: BTreeSet::new(),
-        checked: BTreeMap::new(),
-        labels: 0,
-        traps: BTreeSet::new(),
-        counts_depth,
-        calls: false,
-        uses_memory: false,
-        uses_size: false,
-    };
-    for op in body.get_operators_reader()? {
-        function.instruction(&op?)?;
+    // Once to learn how far accesses reach, once for the text.
+    let mut extents = BTreeMap::new();
+    loop {
+        let mut function = Function::new(module, index, &locals, &signature);
+        function.counts_depth = counts_depth;
+        let is_second = !extents.is_empty();
+        function.reach = std::mem::take(&mut extents);
+        for op in body.get_operators_reader()? {
+            function.instruction(&op?)?;
+        }
+        if is_second || function.extents.is_empty() {
+            return Ok(function.text());
+        }
+        extents = function.extents;
     }
-    Ok(function.text())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -128,6 +120,14 @@ struct Function<'m, 'a> {
     read_locals: BTreeSet<u32>,
     /// Bytes from the address in a local variable that are known to lie within the memory.
     checked: BTreeMap<u32, u64>,
+    /// Number of the current sequence of instructions without a branch or a call.
+    segment: u32,
+    /// Number of changes of each local variable.
+    changes: Vec<u32>,
+    /// Bytes that the accesses of a segment reach from an address in a local variable between two changes of it.
+    extents: BTreeMap<(u32, u32, u32), u64>,
+    /// The same from the first pass: one check covers them.
+    reach: BTreeMap<(u32, u32, u32), u64>,
     labels: u32,
     traps: BTreeSet<Trap>,
     counts_depth: bool,
@@ -136,7 +136,33 @@ struct Function<'m, 'a> {
     uses_size: bool,
 }
 
-impl Function<'_, '_> {
+impl<'m, 'a> Function<'m, 'a> {
+    fn new(module: &'m Module<'a>, index: u32, locals: &[Width], signature: &Signature) -> Self {
+        Self {
+            module,
+            index,
+            locals: locals.to_vec(),
+            params: signature.params.len(),
+            stack: Vec::new(),
+            frames: vec![Frame::new(Kind::Function, 0, Vec::new(), signature.result.into_iter().collect())],
+            dead: None,
+            lines: Vec::new(),
+            variables: BTreeSet::new(),
+            read_locals: BTreeSet::new(),
+            checked: BTreeMap::new(),
+            segment: 0,
+            changes: vec![0; locals.len()],
+            extents: BTreeMap::new(),
+            reach: BTreeMap::new(),
+            labels: 0,
+            traps: BTreeSet::new(),
+            counts_depth: false,
+            calls: false,
+            uses_memory: false,
+            uses_size: false,
+        }
+    }
+
     fn instruction(&mut self, op: &Operator) -> Result<(), TranslateError> {
         if let Some(open) = self.dead {
             match op {
@@ -156,6 +182,21 @@ impl Function<'_, '_> {
             self.access(&access);
             return Ok(());
         }
+        // Of the others, these neither branch nor call nor trap.
+        let is_plain = matches!(
+            op,
+            Operator::LocalGet { .. }
+                | Operator::LocalSet { .. }
+                | Operator::LocalTee { .. }
+                | Operator::GlobalGet { .. }
+                | Operator::GlobalSet { .. }
+                | Operator::I32Const { .. }
+                | Operator::I64Const { .. }
+                | Operator::F64Const { .. }
+                | Operator::Select
+                | Operator::Drop
+        );
+        self.segment += u32::from(!is_plain);
         match op {
             Operator::Nop => {}
             Operator::Unreachable => self.trap(Trap::Unreachable),

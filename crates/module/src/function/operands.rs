@@ -99,6 +99,7 @@ impl Function<'_, '_> {
             }
         }
         self.checked.remove(&local);
+        self.changes[local as usize] += 1;
         self.text_line(format!("l{local} = {value};"));
     }
 
@@ -153,9 +154,15 @@ impl Function<'_, '_> {
         if let Some(constant) = address.constant.filter(|constant| constant + end <= initial) {
             return format!("mem + {}", constant + offset);
         }
+        if let Some(local) = address.local {
+            let extent = self.extents.entry(self.place_of(local)).or_default();
+            *extent = end.max(*extent);
+        }
         let known = address.local.and_then(|local| self.checked.get(&local)).is_some_and(|&extent| extent >= end);
         if !known {
             self.uses_size = true;
+            let reach = address.local.and_then(|local| self.reach.get(&self.place_of(local))).copied();
+            let end = reach.unwrap_or(end);
             let text = &address.text;
             // The memory never shrinks below its initial size.
             let condition = match end <= initial {
@@ -171,6 +178,11 @@ impl Function<'_, '_> {
             0 => format!("mem + {}", address.text),
             offset => format!("mem + {} + {offset}", address.text),
         }
+    }
+
+    /// Place in the code as far as an address in a local variable is concerned.
+    fn place_of(&self, local: u32) -> (u32, u32, u32) {
+        (self.segment, local, self.changes[local as usize])
     }
 
     /// memory.copy or memory.fill by `function` of C.
