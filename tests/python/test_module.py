@@ -14,9 +14,9 @@ from sojourn.engines.kernel import module
     ("line", "names"),
     [
         ("codel@act target 7ms", {"codel"}),
-        ("fq(codel@act) flows 16", {"fq", "codel"}),
-        ("tbf rate 10mbit burst 5kB { fq_codel }", {"tbf", "fq_codel"}),
-        ("prio { band 1 { pie } }", {"prio", "pie"}),
+        ("fq(codel@act) flows 16", {"fq", "codel", "droptail"}),
+        ("tbf rate 10mbit burst 5kB { fq_codel }", {"tbf", "fq_codel", "droptail"}),
+        ("prio { band 1 { pie } }", {"prio", "pie", "droptail"}),
     ],
 )
 def test_every_discipline_of_a_line_is_linked(line: str, names: set[str]) -> None:

@@ -176,7 +176,7 @@ fn compare(program: &Path, text: &str, changed: &str) {
 #[ignore = "compiles crates/qdisc for wasm32: make module-check"]
 fn translated_disciplines_decide_as_the_library() {
     let folder = tempfile::tempdir().unwrap();
-    let program = driver(folder.path(), &["codel", "pie", "red", "fq_codel"]);
+    let program = driver(folder.path(), &["codel", "pie", "red", "fq_codel", "fq", "droptail"]);
     for (text, changed) in [
         ("codel@act target 7ms", "codel@act target 3ms ecn"),
         ("codel@linux ecn", "codel@linux target 9ms"),
@@ -184,11 +184,12 @@ fn translated_disciplines_decide_as_the_library() {
         ("pie@linux ecn", "pie@linux"),
         ("red target 5ms ecn", "red target 9ms"),
         ("fq_codel", "fq_codel target 9ms"),
+        ("fq(pie ecn) flows 4", "fq(pie ecn) flows 4 quantum 300B"),
     ] {
         compare(&program, text, changed);
     }
     let refused = drive(&program, ["cake", "", "0"], "");
-    assert_eq!(refused, "refused this module has codel, pie, red, fq_codel; build another for cake\n");
+    assert_eq!(refused, "refused this module has droptail, codel, pie, red, fq_codel, fq; build another for cake\n");
     let refused = drive(&program, ["codel target 5", "", "0"], "");
     assert!(refused.starts_with("refused ") && refused.contains("has no unit"), "{refused}");
 

@@ -156,9 +156,13 @@ static uintptr_t take(struct sojourn_queue *q, u32 ticket)
 
 static void fail(struct sojourn_queue *q, const char *reason, size_t len)
 {
+	size_t i;
+
+	/* One line, also of a panic, whose place and message are two. */
 	if (!q->failure[0]) {
 		len = min(len, sizeof(q->failure) - 1);
-		memcpy(q->failure, reason, len);
+		for (i = 0; i < len; i++)
+			q->failure[i] = reason[i] == '\n' ? ' ' : reason[i];
 		q->failure[len] = '\0';
 	}
 	q->wasm.trap = HOST_TRAP;

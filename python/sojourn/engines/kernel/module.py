@@ -31,6 +31,8 @@ LIBRARY = (
 )
 LINKS = ("--", "-C", "link-arg=-zstack-size=65536", "-C", "strip=symbols")
 TRANSLATOR = ("run", "--package", "sojourn-module", "--")
+DEFAULT = "droptail"
+"""Discipline of children and flows that a line leaves out."""
 SOURCES = ("qdisc/sch_sojourn.c", "qdisc/sojourn_qdisc.h", "qdisc/q_sojourn.c")
 """Files of sojourn-kernel in the folder, beside all of its `module`."""
 
@@ -70,9 +72,11 @@ def compile_module(folder: Path, headers: Path) -> Path:
 
 
 def disciplines(text: str) -> list[str]:
-    """Names of the registered disciplines in a line: its own, and those in its brackets and braces."""
+    """Names of the registered disciplines in a line: its own, those in its brackets and braces, and their default."""
     words = set(re.findall(r"\w+", text))
-    return [entry["name"] for entry in registry()["aqms"] if entry["name"] in words]
+    named = [entry for entry in registry()["aqms"] if entry["name"] in words]
+    default = {DEFAULT} if any(entry["holds"] or entry["name"] == "fq" for entry in named) else set()
+    return sorted({entry["name"] for entry in named} | default)
 
 
 def _translated(names: list[str]) -> str:
