@@ -32,11 +32,11 @@ mod fq {
     pub type Config = crate::fq::Config<super::NamedConfig>;
 }
 
-/// With `--cfg sojourn_only --cfg 'sojourn_only="codel"'` the compiler links the disciplines named so and no others.
-///
 /// Declares the algorithms: name, module, type, summary, sources. First those of one queue; then those with a queue per
 /// flow, each with a name for its configuration; then those of two coupled queues; then whole disciplines, with their
 /// words in tc; then parents.
+///
+/// With `--cfg sojourn_only --cfg 'sojourn_only="codel"'` the compiler links the disciplines named so and no others.
 macro_rules! algorithms {
     (
         $( $name:literal => $module:ident :: $type:ident, $summary:literal, $source:literal; )+

@@ -164,7 +164,8 @@ pub unsafe extern "C" fn sojourn_qdisc_setup(queue: *const Queue, out: *mut CSet
     };
 }
 
-/// Makes a queue with all its memory. Null if the text or the limit is refused, with the reason in `why`, a string of at most `room` bytes.
+/// Makes a queue with all its memory. Null if the text or the limit is refused, with the reason in `why`, a string of
+/// at most `room` bytes.
 ///
 /// # Safety
 /// `text`, `limit` and `why` point to as many bytes as is said; `setup` to a valid struct.
