@@ -7,7 +7,7 @@ use crate::values::limits_of;
 use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
-use sojourn_aqm::{Duration, Ecn, Instant, Meta};
+use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
 use sojourn_sim::scenario::Scenario;
 use sojourn_sim::{
     BulkShares, DropPolicy, EndpointCounts, EndpointIndex, EntryKind, ForwardTotals, Histogram, PayloadSummary,
@@ -47,7 +47,8 @@ pub fn starts<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, 
 /// Entries of a recording, in order of time.
 ///
 /// `what` is 0 for a packet that arrives, 1 for one that is sent, 2 for one dropped later, 3 for one dropped because of
-/// an arrival, and 4 for one dropped with its queue, which was replaced. Packets are numbered from 0 in order of
+/// an arrival, 4 for one dropped with its queue, which was replaced, and 5 and the reason's number for one dropped for a
+/// known reason. Packets are numbered from 0 in order of
 /// arrival. Size, segments (1, or those of a super-packet), flow and hosts are read for arrivals only.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
@@ -215,7 +216,10 @@ impl EntryColumns<'_> {
                 2 => EntryKind::Dropped,
                 3 => EntryKind::Refused,
                 4 => EntryKind::Replaced,
-                other => return Err(input(format!("recording: entry {i} has the unknown code {other}"))),
+                code => match DropReason::ALL.get(usize::from(code) - REASONS) {
+                    Some(&reason) => EntryKind::DroppedFor(reason),
+                    None => return Err(input(format!("recording: entry {i} has the unknown code {code}"))),
+                },
             };
             let meta = Meta::new(bytes[i], flow[i]).with_ecn(field).with_segments(segments[i].max(1));
             let meta = Meta { hosts: (from[i], to[i]), ..meta };
@@ -225,3 +229,6 @@ impl EntryColumns<'_> {
         (0..time.len()).map(row).collect()
     }
 }
+
+/// Code in `what` of a drop for the first reason.
+const REASONS: usize = 5;

@@ -28,6 +28,8 @@ pub enum EntryKind {
     Dropped,
     /// Dropped because of an arrival, maybe its own.
     Refused,
+    /// Dropped for a reason that the recorder knows.
+    DroppedFor(DropReason),
     /// Dropped with its queue, because another queue manager replaced it.
     Replaced,
 }
@@ -47,7 +49,7 @@ pub struct RecordingEntry {
     pub kind: EntryKind,
 }
 
-/// Why a queue discipline drops because of an arrival; recordings do not contain it.
+/// Why a queue discipline drops because of an arrival, for recordings that do not contain it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DropPolicy {
     /// Whether it drops arrivals before its queue is full, as RED and PIE do.
@@ -176,6 +178,7 @@ impl RecordingAnalysis {
             (_, Some(&state)) if state.is_queued && usize::from(state.link) == entry.link => match entry.kind {
                 EntryKind::Sent(ecn) => self.sent(&entry, state, ecn),
                 EntryKind::Dropped => self.dropped(&entry, state, DropReason::Late),
+                EntryKind::DroppedFor(reason) => self.dropped(&entry, state, reason),
                 EntryKind::Refused => self.dropped(&entry, state, self.reason(entry.link)),
                 EntryKind::Replaced => self.dropped(&entry, state, DropReason::Replaced),
                 EntryKind::Offered => return Err(RecordingError::DuplicateArrival(entry.packet)),
@@ -411,6 +414,8 @@ mod tests {
                 entry(5, 1, EntryKind::Offered),
                 entry(6, 2, EntryKind::Offered),
                 entry(6, 2, EntryKind::Refused),
+                entry(6, 3, EntryKind::Offered),
+                entry(6, 3, EntryKind::DroppedFor(DropReason::HardLimit)),
             ] {
                 recorded.add(next).unwrap();
             }
@@ -419,6 +424,7 @@ mod tests {
             let (RecordingSummary { links, .. }, _) = recorded.finish();
             let by = &links.forward.dropped_by;
             assert_eq!([by["limit"], by["early"]], expected, "{policy:?}");
+            assert_eq!(by[DropReason::HardLimit.name()], 1);
         }
     }
 }

@@ -85,8 +85,9 @@ int sojourn_restart_controls(void __user *data);
 /* Called for every packet just before its enqueue, and for every segment that a queue discipline makes. */
 void sojourn_offered(struct sk_buff *skb, struct net_device *dev);
 
-/* For sch_sojourn.c: the flow of a packet, and the state of a device's random stream. */
+/* For sch_sojourn.c: the flow of a packet, the state of a device's random stream, and the reason of a drop. */
 u32 sojourn_flow(struct sk_buff *skb, const struct net_device *dev);
+void sojourn_note_reason(struct sk_buff *skb, u32 reason);
 u64 sojourn_stream(const struct net_device *dev);
 
 extern const struct net_device_ops sojourn_ops;

@@ -162,7 +162,7 @@ struct event {
 	u16 source_port, destination_port;
 	u8 kind, link, ecn, protocol;
 	u16 segments;		/* of a super-packet, otherwise 1 */
-	u16 flags;		/* TCP flags, from FIN (1) to AE (256) */
+	u16 flags;		/* TCP flags, from FIN (1) to AE (256); above them 1 and the reason of a drop, if it is known */
 } __packed;
 
 static struct {
@@ -193,6 +193,12 @@ static u32 trace_id(const struct sk_buff *skb)
 	return (u32)(uintptr_t)skb_shinfo(skb)->destructor_arg;
 }
 
+/* 1 and the reason of a drop; 0 if the discipline did not tell. */
+static u16 trace_reason(const struct sk_buff *skb)
+{
+	return (uintptr_t)skb_shinfo(skb)->destructor_arg >> 32;
+}
+
 static void trace_add(struct event event)
 {
 	if (trace.file < 0)
@@ -201,6 +207,8 @@ static void trace_add(struct event event)
 	if (++trace.filled == ARRAY_SIZE(trace.events))
 		trace_flush();
 }
+
+#define TCP_FLAGS 9	/* bits */
 
 static u16 tcp_flags(const struct iphdr *ip)
 {
@@ -221,7 +229,7 @@ static void trace_note(u8 kind, u8 link, const struct sk_buff *skb)
 		.source_port = ntohs(ports[0]), .destination_port = ntohs(ports[1]),
 		.ecn = ip->tos & 3, .protocol = ip->protocol,
 		.segments = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1,
-		.flags = tcp_flags(ip),
+		.flags = tcp_flags(ip) | trace_reason(skb) << TCP_FLAGS,
 	});
 }
 
@@ -248,6 +256,13 @@ static void note_drop(struct sk_buff *skb)
 static void note_refusal(struct sk_buff *skb)
 {
 	trace_note(REFUSED, device_number(skb->dev), skb);
+}
+
+/* Why the discipline `sojourn` is about to drop a packet. */
+void sojourn_note_reason(struct sk_buff *skb, u32 reason)
+{
+	if (skb->destructor == note_drop)
+		skb_shinfo(skb)->destructor_arg = (void *)(trace_id(skb) | (uintptr_t)(reason + 1) << 32);
 }
 
 /* Replace the kernel's own hash and memory accounting by values that the sender determines. */

@@ -16,6 +16,10 @@ static inline u64 sojourn_stream(const struct net_device *dev)
 	return get_random_u64();
 }
 
+static inline void sojourn_note_reason(struct sk_buff *skb, u32 reason)
+{
+}
+
 static inline void sojourn_offered(struct sk_buff *skb, const struct net_device *dev)
 {
 }

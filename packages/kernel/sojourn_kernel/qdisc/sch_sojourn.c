@@ -135,6 +135,7 @@ void sojourn_qdisc_dropped(void *user, uintptr_t handle, u32 ecn, u32 reason)
 	struct sk_buff *skb = (struct sk_buff *)handle;
 	struct drops *drops = q->to_free ? &q->enqueue_drops : &q->dequeue_drops;
 
+	sojourn_note_reason(skb, reason);
 	remove(sch, skb);
 	qdisc_qstats_drop(sch);
 	if (skb == q->arriving) {

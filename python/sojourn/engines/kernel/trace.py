@@ -38,6 +38,10 @@ EVENT = np.dtype(
 OFFERED, SENT, DROPPED, REFUSED, TIMED_OUT = range(5)
 REPLACED = TIMED_OUT
 """Event code for `_core.summarise`, whose input has no timeouts."""
+REASONS = 5
+"""Event code for `_core.summarise` of a drop for the first reason; the others follow."""
+TCP_FLAGS = 9
+"""Bits of the TCP flags; above them an event has the number of a drop's reason, from 1, or 0 if it is unknown."""
 BEFORE_NS = 1
 """Lead of a change before its nominal time, so that it precedes all other events at that time."""
 SERVER_PORT = 5001
@@ -61,7 +65,7 @@ def entries(
     replacements: Sequence[tuple[int, int]] = (),
 ) -> Mapping[str, npt.NDArray[Any]]:
     """Columns of the events for `_core.summarise`; `groups` has the group of each source."""
-    events = mark_replaced(events[events["what"] != TIMED_OUT], replacements)
+    events = mark_reasons(mark_replaced(events[events["what"] != TIMED_OUT], replacements))
     from_source = _from_source(events)
     source = np.where(from_source, events["source"], events["destination"]) & 0xFFFF
     group = np.asarray(groups, np.uint32)[np.minimum(source, len(groups) - 1)]
@@ -86,6 +90,15 @@ def mark_replaced(events: npt.NDArray[Any], replacements: Sequence[tuple[int, in
     for at, link in replacements:
         dropped = (events["what"] == DROPPED) & (events["link"] == link)
         events["what"][dropped & (events["at"] >= at) & (events["at"] <= at + BEFORE_NS)] = REPLACED
+    return events
+
+
+def mark_reasons(events: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Mark drops with the reason that Sojourn's discipline told, instead of the one that follows from the trace."""
+    events = events.copy()
+    reason = events["flags"] >> TCP_FLAGS
+    told = np.isin(events["what"], (DROPPED, REFUSED)) & (reason > 0)
+    events["what"][told] = REASONS + reason[told] - 1
     return events
 
 
