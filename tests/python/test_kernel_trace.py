@@ -24,7 +24,9 @@ def test_a_drop_has_the_reason_above_its_tcp_flags() -> None:
     assert events["what"][3] == DROPPED, "the events are not changed"
 
 
-@pytest.mark.parametrize("aqm", ["codel@hardlimit-ns2 target 3ms", "pie", "sojourn:fq_codel@linux limit 40", "rem"])
+@pytest.mark.parametrize(
+    "aqm", ["codel@hardlimit-ns2 target 3ms", "sojourn:pie", "sojourn:fq_codel@linux limit 40", "rem"]
+)
 def test_a_result_of_the_guest_has_the_librarys_reasons(kernel: Kernel, aqm: str) -> None:
     """Verdicts agree if time, fate and reason do."""
     assert kernel.version.startswith("6.1.")
