@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from sojourn.base.errors import AqmError, InputError, MissingError
 from sojourn.engines.kernel import module
+from sojourn.engines.kernel.cache import require_gpl_part
 
 
 @pytest.mark.parametrize(
@@ -36,6 +38,15 @@ def test_a_line_that_no_module_can_have_is_refused(line: str, reason: str, tmp_p
     with pytest.raises((InputError, AqmError), match=reason):
         module.build_module(line, tmp_path / "module")
     assert not (tmp_path / "module").exists()
+
+
+def test_every_file_that_the_sources_include_is_in_the_folder() -> None:
+    gpl_part = require_gpl_part()
+    sources = [*(gpl_part / name for name in module.SOURCES), *(gpl_part / "module").glob("*.[ch]")]
+    folder = {source.name for source in sources} | {"discipline.c", "line.h"}
+    # The guest's own header lies one folder up.
+    included = {name for source in sources for name in re.findall(r'#include "([^/"]+)"', source.read_text())}
+    assert {"host.h", "tc.h"} <= included <= folder
 
 
 def test_a_folder_that_exists_and_headers_that_are_none_are_refused(tmp_path: Path) -> None:

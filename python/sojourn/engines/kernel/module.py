@@ -33,7 +33,7 @@ LINKS = ("--", "-C", "link-arg=-zstack-size=65536", "-C", "strip=symbols")
 TRANSLATOR = ("run", "--package", "sojourn-module", "--")
 DEFAULT = "droptail"
 """Discipline of children and flows that a line leaves out."""
-SOURCES = ("qdisc/sch_sojourn.c", "qdisc/sojourn_qdisc.h", "qdisc/q_sojourn.c")
+SOURCES = ("qdisc/sch_sojourn.c", "qdisc/sojourn_qdisc.h", "qdisc/q_sojourn.c", "qdisc/tc.h")
 """Files of sojourn-kernel in the folder, beside all of its `module`."""
 
 
