@@ -470,6 +470,10 @@ static int sojourn_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 
 	if (error < 0)
 		return error;
+	if (sojourn_qdisc_failure(q->queue)) {
+		NL_SET_ERR_MSG(extack, "the queue manager has failed; replace the qdisc");
+		return -EINVAL;
+	}
 	sch_tree_lock(sch);
 	sojourn_qdisc_setup(q->queue, &setup);
 	sch_tree_unlock(sch);
