@@ -154,6 +154,10 @@ net-faults: $(VENV)/.made ## plant faults in the network for programs, one by on
 module-check: $(VENV)/.made ## compile disciplines for WebAssembly and compare their translations into C with the library
 	$(CARGO) test --locked --package sojourn-module -- --include-ignored
 
+.PHONY: module-rig
+module-rig: $(VENV)/.made ## boot Debian's kernel under QEMU with a module of `sojourn aqm build-module`: traffic, changes, removals, a planted fault; skipped with the reason
+	@$(BIN)/python tests/kernel_rig.py
+
 .PHONY: net-machines
 net-machines: $(VENV)/.made ## compare the decisions of programs in a net on this machine, AArch64 (qemu-user) and WebAssembly (Node.js); skipped with the reason
 	@$(BIN)/python tests/net_machines.py
