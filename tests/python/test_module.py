@@ -10,6 +10,7 @@ import pytest
 from sojourn.base.errors import AqmError, InputError, MissingError
 from sojourn.engines.kernel import module
 from sojourn.engines.kernel.cache import require_gpl_part
+from sojourn.model.aqms.crate import write_crate
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,17 @@ def test_a_missing_tool_is_named_with_its_remedy(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("PATH", str(fake))
     with pytest.raises(MissingError, match="rustup target add wasm32-unknown-unknown"):
         module.build_module("codel", tmp_path / "module")
+
+
+def test_a_line_of_a_crate_begins_with_its_library(tmp_path: Path) -> None:
+    crate = write_crate("late", tmp_path / "late")
+    with pytest.raises(InputError, match=r'"codel" does not begin with the crate\'s library; write e\.g\. "late_aqm"'):
+        module.build_module("codel", tmp_path / "module", crate=crate)
+    with pytest.raises(InputError, match="No such file"):
+        module.build_module("late_aqm", tmp_path / "module", crate=tmp_path / "absent")
+    source = (
+        "import sojourn\n\nclass Mine(sojourn.Aqm):\n    def dequeue(self, cx, queue):\n        return queue.pop()\n"
+    )
+    (tmp_path / "mine.py").write_text(source)
+    with pytest.raises(InputError, match=r"cannot load .*mine\.py:Mine; write it in Rust \(sojourn aqm new\)"):
+        module.build_module(f"{tmp_path}/mine.py:Mine", tmp_path / "module")

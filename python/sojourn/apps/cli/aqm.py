@@ -56,14 +56,17 @@ def new_command(name: str, folder: Path | None, sources: Path | None) -> None:
 @click.argument("line", shell_complete=names.AQMS)
 @click.option("-o", "--output", type=options.NEW_FILE, metavar="DIR", required=True, help="The module's new folder.")
 @click.option("--kernel", type=options.PATH, metavar="HEADERS", help="Compile it against prepared headers of a kernel.")
-def build_module_command(line: str, output: Path, kernel: Path | None) -> None:
+@click.option(
+    "--crate", type=options.PATH, metavar="DIR", help="Crate of your own; LINE begins with its library's name."
+)
+def build_module_command(line: str, output: Path, kernel: Path | None, crate: Path | None) -> None:
     """Make LINE (e.g. "codel@act target 7ms") a module for Linux: C sources for Kbuild, DKMS and OpenWrt.
 
     The folder compiles on any machine with a kernel's headers. It needs cargo and Rust's target for WebAssembly here.
     """
     from sojourn.engines.kernel.module import build_module
 
-    made = build_module(line, output, kernel)
+    made = build_module(line, output, kernel, crate=crate)
     echo(f"Module: {made}")
     if kernel is None:
         echo(f"Next:   make -C {output} KERNEL=/lib/modules/$(uname -r)/build")

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -18,41 +19,42 @@ from sojourn import _core
 from sojourn.base.commands import run_command
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.files import new_folder, temporary_folder
+from sojourn.engines.kernel import own_crates
 from sojourn.engines.kernel.cache import require_gpl_part
-from sojourn.engines.kernel.library import CHECKOUT, is_checkout
+from sojourn.engines.kernel.library import CHECKOUT, OUTPUT_LINES, is_checkout
+from sojourn.engines.kernel.own_crates import OwnCrate
 from sojourn.engines.kernel.own_qdisc import refuse_needs
 from sojourn.model.aqms.registry import registry
 from sojourn.model.aqms.spelling import references
 
 TARGET = "wasm32-unknown-unknown"
-LIBRARY = (
-    *("rustc", "--package", "sojourn-qdisc", "--features", "freestanding"),
+LIBRARY = ("--locked", "--package", "sojourn-qdisc", "--features", "freestanding")
+"""Cargo's words for Sojourn's disciplines alone; a workspace with a user's crate needs none."""
+COMPILE = (
     *("--profile", "kernel", "--target", TARGET, "--crate-type", "cdylib"),
+    *("--", "-C", "link-arg=-zstack-size=65536", "-C", "strip=symbols"),
 )
-LINKS = ("--", "-C", "link-arg=-zstack-size=65536", "-C", "strip=symbols")
-TRANSLATOR = ("run", "--package", "sojourn-module", "--")
+TRANSLATE = ("--locked", "--package", "sojourn-module", "--")
 DEFAULT = "droptail"
 """Discipline of children and flows that a line leaves out."""
 SOURCES = ("qdisc/sch_sojourn.c", "qdisc/sojourn_qdisc.h", "qdisc/q_sojourn.c", "qdisc/tc.h")
 """Files of sojourn-kernel in the folder, beside all of its `module`."""
 
 
-def build_module(line: str, folder: Path, headers: Path | None = None) -> Path:
+def build_module(line: str, folder: Path, headers: Path | None = None, *, crate: Path | None = None) -> Path:
     """Write the folder of a module for the queue manager `line`, and compile it against a kernel's prepared headers.
 
-    Returns the module, or without `headers` the folder. Raises `InputError` for a line that is refused or a folder that
-    exists, `MissingError` without Rust, its target for WebAssembly, or a C compiler.
+    With the folder of a user's `crate`, `line` begins with the name of its library. Returns the module, or without
+    `headers` the folder. Raises `InputError` for a line that is refused or a folder that exists, `MissingError` without
+    Rust, its target for WebAssembly, or a C compiler.
     """
-    chosen = json.loads(_core.parse_aqm(line))
-    text = str(chosen["text"])
-    refuse_needs("aqm", {"name": text, **chosen["params"]})
-    if references({"name": text}):
-        raise InputError(f"aqm: a module cannot have {text}; choose an AQM of sojourn aqm list")
+    crates = own_crates.read([crate] if crate else [])
+    text = _line_of(crates[0], line) if crates else _line(line)
     if folder.exists():
         raise InputError(f"{folder} already exists; choose another folder")
     if headers is not None and not (headers / "Makefile").is_file():
         raise InputError(f"{headers}: no prepared kernel; give e.g. /lib/modules/$(uname -r)/build")
-    code = _translated(disciplines(text))
+    code = _translated(disciplines(text), crates)
     gpl_part = require_gpl_part()
     with new_folder(folder) as part:
         for source in [*(gpl_part / name for name in SOURCES), *(gpl_part / "module").iterdir()]:
@@ -62,6 +64,24 @@ def build_module(line: str, folder: Path, headers: Path | None = None) -> Path:
         (part / "line.h").write_text(f"#define SOJOURN_LINE {json.dumps(text)}\n", encoding="utf-8")
         _fill(part, text)
     return folder if headers is None else compile_module(folder, headers)
+
+
+def _line(line: str) -> str:
+    """Shortest spelling of a line; refuses what a kernel cannot have."""
+    chosen = json.loads(_core.parse_aqm(line))
+    text = str(chosen["text"])
+    refuse_needs("aqm", {"name": text, **chosen["params"]})
+    if references({"name": text}):
+        raise InputError(f"aqm: a module cannot have {text}; choose an AQM of sojourn aqm list, or give a --crate")
+    return text
+
+
+def _line_of(crate: OwnCrate, line: str) -> str:
+    """A line of a crate's queue manager; its parameters are read by the module."""
+    text = " ".join(line.split())
+    if not re.match(rf"{crate.library}\b", text):
+        raise InputError(f'"{line}" does not begin with the crate\'s library; write e.g. "{crate.library}"')
+    return text
 
 
 def compile_module(folder: Path, headers: Path) -> Path:
@@ -79,26 +99,32 @@ def disciplines(text: str) -> list[str]:
     return sorted({entry["name"] for entry in named} | default)
 
 
-def _translated(names: list[str]) -> str:
-    """C text of the disciplines, by cargo."""
+def _translated(names: Sequence[str], crates: Sequence[OwnCrate]) -> str:
+    """C text of the disciplines and a user's crates, by cargo."""
     if not is_checkout():
         raise MissingError("the sources of Sojourn's crates are missing; run this in a checkout of Sojourn")
     _require_target()
     with temporary_folder("sojourn-module-") as into:
-        wasm, code = into / TARGET / "kernel" / "sojourn_qdisc.wasm", into / "discipline.c"
         only = " ".join(["--cfg", "sojourn_only", *(f'--cfg sojourn_only="{name}"' for name in names)])
-        _cargo(into, [*LIBRARY, *LINKS], {"RUSTFLAGS": only, "CARGO_PROFILE_KERNEL_OPT_LEVEL": "s"})
-        _cargo(into, [*TRANSLATOR, str(wasm), str(code)], {})
+        settings = {"RUSTFLAGS": only, "CARGO_PROFILE_KERNEL_OPT_LEVEL": "s"}
+        built, code = into / TARGET / "kernel", into / "discipline.c"
+        if crates:
+            own_crates.write(crates, into / "crates")
+            with own_crates.errors_at_users(crates, into / "crates"):
+                _cargo("rustc", COMPILE, into, into / "crates", settings)
+        else:
+            _cargo("rustc", (*LIBRARY, *COMPILE), into, CHECKOUT, settings)
+        wasm = built / f"{own_crates.NAME if crates else 'sojourn_qdisc'}.wasm"
+        _cargo("run", (*TRANSLATE, str(wasm), str(code)), into, CHECKOUT, {})
         return code.read_text(encoding="utf-8")
 
 
-def _cargo(into: Path, words: list[str], settings: dict[str, str]) -> None:
-    """Run cargo on the checkout, without settings of a caller's own builds."""
+def _cargo(command: str, words: Sequence[str], into: Path, folder: Path, settings: Mapping[str, str]) -> None:
+    """Run cargo in `folder`, without settings of a caller's own builds; it builds into `into`."""
     own = ("CARGO_PROFILE_", "CARGO_BUILD_", "CARGO_ENCODED_", "RUSTFLAGS")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(own)} | settings
-    command, *rest = words
-    options = ["--locked", "--quiet", "--target-dir", str(into)]
-    run_command(["cargo", command, *options, *rest], CHECKOUT, environment=environment)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(own)} | dict(settings)
+    options = ["--quiet", "--target-dir", str(into)]
+    run_command(["cargo", command, *options, *words], folder, environment=environment, last_lines=OUTPUT_LINES)
 
 
 def _require_target() -> None:

@@ -10,7 +10,8 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +21,8 @@ from sojourn.engines.kernel import library
 from sojourn.model.aqms.registry import registry
 
 MAX_FILES = 200
+NAME = "sojourn_own"
+"""Library of the workspace that `write` makes."""
 ALLOWED = frozenset({"sojourn-aqm", "sojourn-library"})
 """Dependencies of a crate; others may need the standard library or the network."""
 _EXPORT = re.compile(r'\bsojourn_library\s*::\s*export!\s*[({\[]\s*"([^"]+)"')
@@ -120,11 +123,18 @@ def make(crates: Sequence[OwnCrate], work: Path) -> Path:
         raise MissingError("--aqm: the sources of Sojourn are missing, which a wheel does not have; use a checkout")
     folder = work / "crates"
     shutil.rmtree(folder, ignore_errors=True)
-    _write(crates, folder)
+    write(crates, folder)
     target = work / "own_qdisc.o"
+    with errors_at_users(crates, folder):
+        library.compile_object(folder, (), NAME, target)
+    return target
+
+
+@contextmanager
+def errors_at_users(crates: Sequence[OwnCrate], folder: Path) -> Iterator[None]:
+    """Turn errors of the compiler about the crates in `folder` into an `InputError` with their places."""
     try:
-        library.compile_object(folder, (), "sojourn_own", target)
-        return target
+        yield
     except MissingError as error:
         if found := [shown for line in str(error).splitlines() if (shown := _at_users(line, crates, folder))]:
             hint = "without the standard library: write core:: or alloc:: instead of std::"
@@ -132,7 +142,7 @@ def make(crates: Sequence[OwnCrate], work: Path) -> Path:
         raise
 
 
-def _write(crates: Sequence[OwnCrate], folder: Path) -> None:
+def write(crates: Sequence[OwnCrate], folder: Path) -> None:
     """Write the workspace: a crate with the C functions, the users' crates, and their export macro."""
     root = library.CHECKOUT
     own = "".join(f'{crate.library} = {{ path = "{crate.library}" }}\n' for crate in crates)
@@ -140,7 +150,7 @@ def _write(crates: Sequence[OwnCrate], folder: Path) -> None:
     qdisc = f'sojourn-qdisc = {{ path = "{root / "crates" / "qdisc"}", features = ["freestanding", "own"] }}\n'
     calls = "".join(f'    see("{crate.library}", {crate.library}::sojourn_own());\n' for crate in crates)
     files = {
-        "Cargo.toml": _MANIFEST.format(name="sojourn-own", edition="2024", dependencies=f"{aqm}{qdisc}{own}")
+        "Cargo.toml": _MANIFEST.format(name=NAME.replace("_", "-"), edition="2024", dependencies=f"{aqm}{qdisc}{own}")
         + f'[lib]\npath = "lib.rs"\ncrate-type = ["staticlib"]\n\n[workspace]\n\n{_profiles()}',
         "Cargo.lock": (root / "Cargo.lock").read_text(encoding="utf-8"),
         "lib.rs": _ROOT.format(calls=calls),
