@@ -204,7 +204,7 @@ def test_the_report_lists_excluded_parts(cli: Cli, tmp_path: Path, monkeypatch: 
     def simulate(scenario: Scenario, seed: int, _progress: object = None) -> Result:
         return Result.of(scenario, seed, _core.simulate(scenario.canonical, seed, None))
 
-    monkeypatch.setattr("sojourn.engines.kernel.engine.identity", lambda: "kernel-6.1.test")
+    monkeypatch.setattr("sojourn.engines.kernel.engine.identity", lambda _scenario=None: "kernel-6.1.test")
     monkeypatch.setattr("sojourn.engines.kernel.engine.run", simulate)
     monkeypatch.setattr(schwarzkopf2016, "FIGURES", {k: schwarzkopf2016.FIGURES[k] for k in ("fig2", "fig4")})
     words = ["reproduce", "schwarzkopf2016", "--engine", "kernel", "--seeds", 1, "-o", tmp_path]

@@ -193,7 +193,7 @@ static u32 trace_id(const struct sk_buff *skb)
 	return (u32)(uintptr_t)skb_shinfo(skb)->destructor_arg;
 }
 
-/* 1 and the reason of a drop; 0 if the discipline did not tell. */
+/* 1 and the reason of a drop; 0 if the trace has none. */
 static u16 trace_reason(const struct sk_buff *skb)
 {
 	return (uintptr_t)skb_shinfo(skb)->destructor_arg >> 32;

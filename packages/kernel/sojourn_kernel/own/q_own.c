@@ -73,7 +73,7 @@ static int parse(const struct qdisc_util *util, int argc, char **argv, struct nl
 	return like->parse_qopt(like, argc - 2, argv + 2, n, dev);
 }
 
-/* The kernel tells no words of `like`; the environment names the discipline that reads options and state. */
+/* The kernel does not know the words of `like`; the environment names the discipline that reads options and state. */
 static const struct qdisc_util *reader(void)
 {
 	const char *name = getenv("SOJOURN_LIKE");
