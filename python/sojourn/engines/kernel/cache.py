@@ -13,6 +13,7 @@ from pathlib import Path
 
 from sojourn import _core
 from sojourn.base.caches import cache_folder
+from sojourn.base.digests import digest_of
 from sojourn.base.errors import MissingError
 from sojourn.engines.kernel import library
 
@@ -176,11 +177,7 @@ def qdisc_recipe() -> str:
 
 
 def _digest_of(own: Mapping[str, Path]) -> str:
-    digest = hashlib.sha256()
-    for name, path in sorted(own.items(), key=lambda one: Path(one[0])):
-        text = path.read_bytes()
-        digest.update(f"{name}\0{len(text)}\0".encode() + text)
-    return digest.hexdigest()[:12]
+    return digest_of((name, path.read_bytes()) for name, path in sorted(own.items(), key=lambda one: Path(one[0])))
 
 
 def _files(folder: Path, patterns: Iterable[str]) -> list[Path]:

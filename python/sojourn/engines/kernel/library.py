@@ -5,7 +5,6 @@ A checkout makes it from `crates/qdisc` and needs cargo; the wheel has it.
 
 from __future__ import annotations
 
-import hashlib
 import lzma
 import os
 import re
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sojourn.base.commands import run_command
+from sojourn.base.digests import digest_of
 from sojourn.base.errors import MissingError
 from sojourn.base.files import temporary_folder, write_file
 from sojourn.base.inputs import tomllib
@@ -44,10 +44,10 @@ def is_at_hand() -> bool:
 def digest() -> str:
     """Digest of the library that a build would take; raises `MissingError` without one."""
     if is_checkout():
-        return _digest_of(sorted(_sources()))
+        return digest_of((path.name, path.read_bytes()) for path in sorted(_sources()))
     if not is_at_hand():
         raise MissingError(f"{PACKED.name} is missing, which only a wheel of Sojourn has; install it from one")
-    return _digest_of([PACKED])
+    return digest_of([(PACKED.name, PACKED.read_bytes())])
 
 
 def make(into: Path) -> Path:
@@ -115,11 +115,3 @@ def _sources() -> list[Path]:
     crates = [CHECKOUT / "crates" / name for name in CRATES]
     found = [path for crate in crates for path in (crate / "src").rglob("*.rs")]
     return [*found, *(crate / "Cargo.toml" for crate in crates), CHECKOUT / "Cargo.lock", CHECKOUT / "Cargo.toml"]
-
-
-def _digest_of(files: list[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in files:
-        text = path.read_bytes()
-        digest.update(f"{path.name}\0{len(text)}\0".encode() + text)
-    return digest.hexdigest()[:12]

@@ -6,7 +6,6 @@ that exports a shared library registers the queue manager instead.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import shutil
@@ -15,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from sojourn.base.digests import digest_of
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.inputs import parse_toml, read_text
 from sojourn.engines.kernel import library
@@ -73,9 +73,8 @@ class OwnCrate:
     @property
     def digest(self) -> str:
         """Digest of all that is compiled."""
-        parts = [self.library, self.edition]
-        parts += [part for pair in sorted(self.sources.items()) for part in pair]
-        return hashlib.sha256("".join(f"{len(part)}\0{part}" for part in parts).encode()).hexdigest()[:12]
+        named = [(self.library, self.edition), *sorted(self.sources.items())]
+        return digest_of((name, text.encode()) for name, text in named)
 
 
 def read(given: Iterable[Path]) -> list[OwnCrate]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from sojourn.base.digests import digest_of
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import read_text
 
@@ -63,9 +63,8 @@ class OwnFile:
     @property
     def digest(self) -> str:
         """Digest of all that is compiled."""
-        parts = [self.kind.option, self.name, self.text]
-        parts += [part for pair in sorted(self.headers.items()) for part in pair]
-        return hashlib.sha256("".join(f"{len(part)}\0{part}" for part in parts).encode()).hexdigest()[:12]
+        named = [(self.kind.option, self.name), ("", self.text), *sorted(self.headers.items())]
+        return digest_of((name, text.encode()) for name, text in named)
 
 
 def read(kind: Kind, given: Iterable[str]) -> list[OwnFile]:

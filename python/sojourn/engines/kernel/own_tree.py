@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from pathlib import Path
 
+from sojourn.base.digests import digest_of
 from sojourn.base.errors import InputError
 from sojourn.base.files import write_file
 from sojourn.engines.kernel.cache import VERSIONS
@@ -60,11 +60,12 @@ def read(path: Path, version: str | None) -> OwnTree:
     if version is None and own not in VERSIONS:
         known = ", ".join(VERSIONS)
         raise InputError(f"--source {path}: is Linux {own}; give the --version whose edits it can take: one of {known}")
-    digest = hashlib.sha256()
-    for file in _files(path):
-        text = file.read_bytes() if file.is_file() else str(file.readlink()).encode()
-        digest.update(f"{file.relative_to(path)}\0{len(text)}\0".encode() + text)
-    return OwnTree(path, version or own, digest.hexdigest()[:12])
+    digest = digest_of((str(file.relative_to(path)), _contents(file)) for file in _files(path))
+    return OwnTree(path, version or own, digest)
+
+
+def _contents(file: Path) -> bytes:
+    return file.read_bytes() if file.is_file() else str(file.readlink()).encode()
 
 
 def _files(folder: Path) -> Iterator[Path]:

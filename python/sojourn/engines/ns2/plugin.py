@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass
 from functools import cache
@@ -10,6 +9,7 @@ from pathlib import Path
 
 from sojourn import _core
 from sojourn.base.caches import cache_folder
+from sojourn.base.digests import digest_of
 from sojourn.base.errors import MissingError
 from sojourn.engines.ns2 import installed
 
@@ -64,11 +64,7 @@ def built(given: Path | None = None) -> Plugin:
 @cache
 def recipe() -> str:
     """Digest of our sources of the plugin, without libsojourn_aqm."""
-    digest = hashlib.sha256()
-    for path in sorted(SOURCE.iterdir()):
-        text = path.read_bytes()
-        digest.update(f"{path.name}\0{len(text)}\0".encode() + text)
-    return digest.hexdigest()[:12]
+    return digest_of((path.name, path.read_bytes()) for path in sorted(SOURCE.iterdir()))
 
 
 def _read_metadata(folder: Path) -> dict[str, str] | None:
