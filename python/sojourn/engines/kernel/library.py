@@ -9,7 +9,7 @@ import lzma
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ CRATES = ("aqm", "qdisc")
 """Crates that the object file contains."""
 PACKED = Path(__file__).parent / "guest" / "sojourn_qdisc.o.xz"
 """The object file of the wheel."""
+CALLERS_SETTINGS = ("CARGO_PROFILE_", "CARGO_BUILD_", "CARGO_ENCODED_", "RUSTFLAGS")
 OUTPUT_LINES = 200
 """Lines of the compiler's output that an error may show."""
 UNNEEDED_SECTIONS = (".llvmbc", ".llvmcmd", ".comment")
@@ -72,14 +73,9 @@ def compile_object(crate: Path, words: Sequence[str], name: str, target: Path) -
 
     `words` are cargo's. Files between are kept in the folder of `target`. Raises `MissingError`.
     """
-    if shutil.which("cargo") is None:
-        raise MissingError("cargo is missing; install Rust from https://rustup.rs, or Sojourn from a wheel")
     into = target.parent
     built = into / "library"
-    # Debug builds of a caller do not apply to the kernel's profile.
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("CARGO_PROFILE_")}
-    settings = ["--quiet", "--profile", "kernel", "--crate-type", "staticlib", "--target-dir", str(built)]
-    run_command(["cargo", "rustc", *words, *settings], crate, environment=environment, last_lines=OUTPUT_LINES)
+    cargo("rustc", [*words, "--profile", "kernel", "--crate-type", "staticlib"], crate, built)
     archive = built / "kernel" / f"lib{name}.a"
     kept = _exports()
     joined = into / "joined.o"
@@ -91,8 +87,22 @@ def compile_object(crate: Path, words: Sequence[str], name: str, target: Path) -
     joined.unlink()
 
 
+def cargo(
+    command: str, words: Sequence[str], folder: Path, built: Path, settings: Mapping[str, str] | None = None
+) -> None:
+    """Run cargo in `folder` without settings of a caller's own builds; it builds into `built`.
+
+    Raises `MissingError` with the compiler's errors, or without cargo.
+    """
+    if shutil.which("cargo") is None:
+        raise MissingError("cargo is missing; install Rust from https://rustup.rs, or Sojourn from a wheel")
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(CALLERS_SETTINGS)}
+    line = ["cargo", command, "--quiet", "--target-dir", str(built), *words]
+    run_command(line, folder, environment=environment | dict(settings or {}), last_lines=OUTPUT_LINES)
+
+
 def profiles() -> dict[str, Any]:
-    """The workspace's profiles of the kernel's object file, and of releases, from which it inherits."""
+    """The workspace's profiles `kernel`, for the object file, and `release`, which it inherits."""
     with (CHECKOUT / "Cargo.toml").open("rb") as file:
         found = tomllib.load(file)["profile"]
     return {name: found[name] for name in ("release", "kernel")}

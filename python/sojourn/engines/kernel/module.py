@@ -7,11 +7,10 @@ has that C, the discipline `sojourn` of `packages/kernel` over it, and what Kbui
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from sojourn.base.errors import InputError, MissingError
 from sojourn.base.files import new_folder, temporary_folder
 from sojourn.engines.kernel import own_crates
 from sojourn.engines.kernel.cache import require_gpl_part
-from sojourn.engines.kernel.library import CHECKOUT, OUTPUT_LINES, is_checkout
+from sojourn.engines.kernel.library import CHECKOUT, cargo, is_checkout
 from sojourn.engines.kernel.own_crates import OwnCrate
 from sojourn.engines.kernel.own_qdisc import refuse_needs
 from sojourn.model.aqms.registry import registry
@@ -111,20 +110,12 @@ def _translated(names: Sequence[str], crates: Sequence[OwnCrate]) -> str:
         if crates:
             own_crates.write(crates, into / "crates")
             with own_crates.errors_at_users(crates, into / "crates"):
-                _cargo("rustc", COMPILE, into, into / "crates", settings)
+                cargo("rustc", COMPILE, into / "crates", into, settings)
         else:
-            _cargo("rustc", (*LIBRARY, *COMPILE), into, CHECKOUT, settings)
+            cargo("rustc", (*LIBRARY, *COMPILE), CHECKOUT, into, settings)
         wasm = built / f"{own_crates.NAME if crates else 'sojourn_qdisc'}.wasm"
-        _cargo("run", (*TRANSLATE, str(wasm), str(code)), into, CHECKOUT, {})
+        cargo("run", (*TRANSLATE, str(wasm), str(code)), CHECKOUT, into)
         return code.read_text(encoding="utf-8")
-
-
-def _cargo(command: str, words: Sequence[str], into: Path, folder: Path, settings: Mapping[str, str]) -> None:
-    """Run cargo in `folder`, without settings of a caller's own builds; it builds into `into`."""
-    own = ("CARGO_PROFILE_", "CARGO_BUILD_", "CARGO_ENCODED_", "RUSTFLAGS")
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(own)} | dict(settings)
-    options = ["--quiet", "--target-dir", str(into)]
-    run_command(["cargo", command, *options, *words], folder, environment=environment, last_lines=OUTPUT_LINES)
 
 
 def _require_target() -> None:
