@@ -24,7 +24,7 @@ from sojourn.base.files import new_folder
 from sojourn.engines.kernel import cache, needs, own_build, selftest
 from sojourn.engines.kernel.cache import Kernel
 from sojourn.engines.kernel.own_build import NOTHING, Additions
-from sojourn.engines.kernel.own_files import refuse_clashes
+from sojourn.engines.kernel.own_files import QDISC, refuse_clashes
 from sojourn.engines.kernel.patch import apply_edits, read_edits
 from sojourn.engines.kernel.source import fetch, full_version, unpack, version_file
 
@@ -226,14 +226,14 @@ def _link(paths: BuildPaths) -> None:
     for pattern in cache.QDISC_FILES:
         for path in sources.glob(pattern):
             shutil.copyfile(path, place / path.name)
-    shutil.copyfile(paths.own.library(paths.work), place / "library.o_shipped")
+    shutil.copyfile(paths.own.object_file(paths.work), place / "library.o_shipped")
     own_build.write(paths.own.files, place.parent / cache.OWN)
     own_build.explained(paths.own.files, lambda: _make(paths, "linux"))
     plugins = paths.work / PLUGINS
     shutil.rmtree(plugins, ignore_errors=True)
     plugins.mkdir()
     _compile_plugin(sources / "q_sojourn.c", plugins, "sojourn")
-    for file in own_build.disciplines(paths.own.files):
+    for file in (file for file in paths.own.files if file.kind is QDISC):
         _compile_plugin(cache.require_gpl_part() / cache.OWN / "q_own.c", plugins, file.name)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from sojourn.base.errors import InputError, MissingError
 from sojourn.engines.kernel import cache, library, own_crates
 from sojourn.engines.kernel.own_crates import OwnCrate
-from sojourn.engines.kernel.own_files import CONTROL, QDISC, OwnFile
+from sojourn.engines.kernel.own_files import KINDS, OwnFile
 from sojourn.engines.kernel.own_tree import OwnTree
 
 MAX_ERRORS = 5
@@ -39,21 +39,15 @@ class Additions:
         """Digests by name, for a kernel's metadata; nothing without files and crates."""
         if not self.digest:
             return {}
-        kinds = {"qdiscs": QDISC, "controls": CONTROL}
-        found = {key: {file.name: file.digest for file in self.files if file.kind is kinds[key]} for key in kinds}
+        found = {kind.key: {file.name: file.digest for file in self.files if file.kind is kind} for kind in KINDS}
         return {**found, "crates": {crate.library: crate.digest for crate in self.crates}}
 
-    def library(self, work: Path) -> Path:
+    def object_file(self, work: Path) -> Path:
         """Object file with the queue managers, made in the folder `work`."""
         return own_crates.make(self.crates, work) if self.crates else library.make(work)
 
 
 NOTHING = Additions()
-
-
-def disciplines(own: Sequence[OwnFile]) -> Iterator[OwnFile]:
-    """The files that need a part of tc."""
-    return (file for file in own if file.kind is QDISC)
 
 
 def write(own: Sequence[OwnFile], folder: Path) -> None:
@@ -64,7 +58,6 @@ def write(own: Sequence[OwnFile], folder: Path) -> None:
         for path in (cache.require_gpl_part() / cache.OWN).glob(pattern):
             if not path.name.startswith("q_"):
                 shutil.copyfile(path, folder / path.name)
-    lists = {"qdiscs": QDISC, "controls": CONTROL}
     for file in own:
         # Headers of two files may have one name.
         place = folder / file.stem
@@ -72,7 +65,7 @@ def write(own: Sequence[OwnFile], folder: Path) -> None:
         for name, text in file.headers.items():
             (place / name).write_text(text, encoding="utf-8")
         (folder / f"{file.stem}.c").write_text(file.text, encoding="utf-8")
-    names = (f"{key} := {' '.join(file.stem for file in own if file.kind is kind)}\n" for key, kind in lists.items())
+    names = (f"{kind.key} := {' '.join(file.stem for file in own if file.kind is kind)}\n" for kind in KINDS)
     (folder / "names.mk").write_text("".join(names), encoding="utf-8")
 
 

@@ -22,11 +22,13 @@ MAX_NAME = 15
 class Kind:
     """A kind of files."""
 
+    key: str
+    """Name of their list in the tree's Makefile and in a kernel's metadata."""
     option: str
     """Option of `sojourn kernel build`."""
     what: str
     struct: str
-    """Structure in which a file registers itself."""
+    """Structure that a file registers."""
     member: str
     """Its member with the name."""
     known: str
@@ -35,8 +37,11 @@ class Kind:
     """Regular expression of a name."""
 
 
-QDISC = Kind("--qdisc", "queue discipline", "Qdisc_ops", "id", "net/sched/sch_*.c", r"[A-Za-z0-9]\w*")
-CONTROL = Kind("--cc", "congestion control", "tcp_congestion_ops", "name", "net/ipv4/tcp_*.c", r"[A-Za-z0-9][\w-]*")
+QDISC = Kind("qdiscs", "--qdisc", "queue discipline", "Qdisc_ops", "id", "net/sched/sch_*.c", r"[A-Za-z0-9]\w*")
+CONTROL = Kind(
+    "controls", "--cc", "congestion control", "tcp_congestion_ops", "name", "net/ipv4/tcp_*.c", r"[A-Za-z0-9][\w-]*"
+)
+KINDS = (QDISC, CONTROL)
 ADDED = {QDISC: frozenset({"sojourn"}), CONTROL: frozenset[str]()}
 """Names that we add to the kernel."""
 
@@ -74,7 +79,7 @@ def read(kind: Kind, given: Iterable[str]) -> list[OwnFile]:
 
 def refuse_clashes(files: Sequence[OwnFile], tree: Path) -> None:
     """Refuse two files of one name, and names that the compiled kernel in `tree` has."""
-    for kind in (QDISC, CONTROL):
+    for kind in KINDS:
         taken = dict.fromkeys(_names_of(kind, tree), f"Linux has a {kind.what}")
         for file in files:
             if file.kind is not kind:
