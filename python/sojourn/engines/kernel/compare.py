@@ -52,6 +52,15 @@ nothing can be compared, because the kernel still counts lost packets in its bac
 """
 
 
+@dataclass(frozen=True)
+class Look:
+    """A look at the state of a guest's discipline."""
+
+    at_ns: int
+    like: str
+    """Discipline whose part of tc reads the state of a user's; tc's own of that name if empty."""
+
+
 @dataclass
 class Agreement:
     """Agreement of one of our disciplines with the kernel's."""
@@ -183,23 +192,17 @@ def record(kernel: Kernel, patterns: Sequence[Pattern]) -> list[Arrivals]:
         return [_arrivals(folder, number, one) for number, one in enumerate(patterns)]
 
 
-def state_before(kernel: Kernel, patterns: Sequence[Pattern], stop_ns: int, *, like: str = "") -> str:
-    """JSON of what tc shows of the last pattern's discipline at `stop_ns` of the guest's clock, after its arrivals.
+def state_before(kernel: Kernel, patterns: Sequence[Pattern], stop_ns: int, *, like: str = "") -> dict[str, Any]:
+    """What tc shows of the last pattern's discipline at `stop_ns` of the guest's clock, after its arrivals.
 
     `like` is the discipline of tc that reads the state of a user's.
     """
     with job_folder() as folder:
-        files = _files(patterns, folder)
-        lines = str(files["job"]).splitlines()
-        last = max(number for number, line in enumerate(lines) if line.startswith("replay "))
-        lines[last] = f"{lines[last].rpartition(' ')[0]} {stop_ns}"
-        lines.insert(last + 1, f"exec env SOJOURN_LIKE={like} tc -s -j qdisc show dev f")
-        files["job"] = "\n".join([*lines, ""])
-        boot(kernel, folder, files, seed=1)
+        boot(kernel, folder, _files(patterns, folder, Look(stop_ns, like)), seed=1)
         console = (folder / "console").read_text(errors="replace").splitlines()
     shown = [json.loads(line) for line in console if line.startswith("[{")]
     found = [one for one in shown[-1] if one.get("handle") == "10:"] if shown else []
-    return json.dumps({key: value for key, value in found[0].items() if key != "handle"} if found else {})
+    return {key: value for key, value in found[0].items() if key != "handle"} if found else {}
 
 
 def mask_lost(arrivals: Arrivals) -> None:
@@ -210,7 +213,8 @@ def mask_lost(arrivals: Arrivals) -> None:
         arrivals.recorded["fate"][lost[0] :] = UNKNOWN_CODE
 
 
-def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
+def _files(patterns: Sequence[Pattern], folder: Path, look: Look | None = None) -> dict[str, str | bytes]:
+    """Files of a guest's job; a look ends the last pattern."""
     files: dict[str, str | bytes] = {}
     # Before its first tick the kernel's hrtimers have only tick resolution (`hrtimer_switch_to_hres`).
     job = ["exec sleep 0.01"]
@@ -236,10 +240,13 @@ def _files(patterns: Sequence[Pattern], folder: Path) -> dict[str, str | bytes]:
         # TC_LIB_DIR: tc's folder of distribution tables.
         tc = "env TC_LIB_DIR=. tc" if one.tables else "tc"
         job += [f"exec {tc} -batch tc.{number}"] if files[f"tc.{number}"] else []
+        looks = look if one is patterns[-1] else None
+        end = looks.at_ns if looks else start + one.length_ns + REST_NS
         job += [
             *lines,
             f"trace f {folder}/trace.{number}",
-            f"replay f arrivals.{number} told.{number} {start + one.length_ns + REST_NS}",
+            f"replay f arrivals.{number} told.{number} {end}",
+            *([f"exec env SOJOURN_LIKE={looks.like} tc -s -j qdisc show dev f"] if looks else []),
             "flush f",
         ]
     files["job"] = "\n".join([*job, ""])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -15,7 +14,10 @@ from sojourn.base.errors import InputError, MissingError
 from sojourn.engines.kernel import cache
 from sojourn.engines.kernel.cache import Kernel, Own
 from sojourn.engines.kernel.compare import (
+    DROPPED_CODE,
     LOSES_PACKETS,
+    MARKED_CODE,
+    SENT_CODE,
     UNKNOWN_CODE,
     Agreement,
     Key,
@@ -29,19 +31,19 @@ from sojourn.engines.kernel.own_qdisc import TC
 from sojourn.engines.kernel.pattern import MTU, Pattern
 from sojourn.engines.kernel.patterns import ALIASES, LINES, pattern, supports
 from sojourn.io.traces.arrivals import Arrivals
+from sojourn.model.results.words import ECN
 from sojourn.studies.difference import Difference
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
 NEVER_REACHED = "20000packets"
-VERDICTS = {0: "pass", 1: "mark", 9: "drop", UNKNOWN_CODE: "unknown"}
-ECN_NAMES = ("not-ect", "ect1", "ect0", "ce")
+VERDICTS = {SENT_CODE: "pass", MARKED_CODE: "mark", DROPPED_CODE: "drop"}
 
 
 @dataclass(frozen=True)
 class Build:
-    """A kernel, and the discipline of a user's file that stands for Linux's."""
+    """A kernel, and the discipline of a user's file that is compared in place of Linux's."""
 
     kernel: Kernel
     own: str = ""
@@ -170,7 +172,7 @@ def _first(index: int, pair: Sequence[Arrivals]) -> dict[str, Any]:
             "time_ns": int(columns["time_ns"][index]),
             "flow": int(columns["flow"][index]),
             "bytes": int(columns["bytes"][index]),
-            "ecn": ECN_NAMES[int(columns["ecn"][index])],
+            "ecn": ECN[int(columns["ecn"][index])],
         },
         "at_ns": at,
         "clock_ns": at,
@@ -181,7 +183,7 @@ def _first(index: int, pair: Sequence[Arrivals]) -> dict[str, Any]:
 
 def _fate(arrivals: Arrivals, index: int) -> dict[str, Any]:
     code, at = int(_recorded(arrivals, "fate")[index]), int(_recorded(arrivals, "fate_ns")[index])
-    was_sent = code in (0, 1)
+    was_sent = code in (SENT_CODE, MARKED_CODE)
     return {
         "verdict": VERDICTS[code],
         "departure_ns": at if was_sent else None,
@@ -203,7 +205,7 @@ def _add_states(first: dict[str, Any], builds: Sequence[Build], before: Sequence
         patterns = [build.of(one) for one in (*before[:-1], replace(last, packets=kept))]
         like = "" if build.own in ("", TC) else last.line.split()[0]
         shown = state_before(build.kernel, patterns, stop, like=like)
-        first[key]["state"] = dict(_numbers("", json.loads(shown)))
+        first[key]["state"] = dict(_numbers("", shown))
 
 
 def _numbers(name: str, value: Any) -> Iterator[tuple[str, float]]:
