@@ -1,4 +1,4 @@
-"""The trace of the guest's kernel: reasons of drops that Sojourn's discipline tells."""
+"""The trace of the guest's kernel: reasons of drops by Sojourn's discipline."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from sojourn import Scenario
 from sojourn.engines.kernel.cache import Kernel
-from sojourn.engines.kernel.trace import DROPPED, EVENT, OFFERED, REASONS, REFUSED, SENT, TCP_FLAGS, mark_reasons
+from sojourn.engines.kernel.trace import DROPPED, EVENT, OFFERED, REASONS, REFUSED, SENT, TCP_FLAGS, codes
 from sojourn.studies.difference import diff
 
 ACK, LIMIT, HARD_LIMIT = 16, 0, 3
@@ -18,9 +18,9 @@ def test_a_drop_has_the_reason_above_its_tcp_flags() -> None:
     events["what"] = [OFFERED, SENT, DROPPED, DROPPED, REFUSED, REFUSED]
     told = [0, 0, 0, 1 + HARD_LIMIT, 1 + LIMIT, 0]
     events["flags"] = [ACK | reason << TCP_FLAGS for reason in told]
-    found = mark_reasons(events)
+    found = codes(events)
     expected = [OFFERED, SENT, DROPPED, REASONS + HARD_LIMIT, REASONS + LIMIT, REFUSED]
-    assert found["what"].tolist() == expected
+    assert found.tolist() == expected
     assert events["what"][3] == DROPPED, "the events are not changed"
 
 

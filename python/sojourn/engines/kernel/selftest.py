@@ -42,7 +42,7 @@ def _burst(kernel: Kernel, line: str) -> bytes:
         files = {"job": _job(folder, line), "arrivals": arrivals}
         boot(kernel, folder, files, seed=1)
         events = read_trace(folder / "trace").copy()
-    events["flags"] &= (1 << TCP_FLAGS) - 1  # only ours tells the reasons of its drops
+    events["flags"] &= (1 << TCP_FLAGS) - 1  # only our drops have reasons
     return bytes(events.tobytes())
 
 

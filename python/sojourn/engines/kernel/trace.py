@@ -65,14 +65,14 @@ def entries(
     replacements: Sequence[tuple[int, int]] = (),
 ) -> Mapping[str, npt.NDArray[Any]]:
     """Columns of the events for `_core.summarise`; `groups` has the group of each source."""
-    events = mark_reasons(mark_replaced(events[events["what"] != TIMED_OUT], replacements))
+    events = mark_replaced(events[events["what"] != TIMED_OUT], replacements)
     from_source = _from_source(events)
     source = np.where(from_source, events["source"], events["destination"]) & 0xFFFF
     group = np.asarray(groups, np.uint32)[np.minimum(source, len(groups) - 1)]
     near, far = 2 * group, 2 * group + 1
     return {
         "time_ns": events["at"] - np.uint64(start_ns),
-        "what": events["what"].copy(),
+        "what": codes(events),
         "link": events["link"].astype(np.uint16),
         "packet": events["id"].copy(),
         "flow": _flows(events, opened),
@@ -93,13 +93,11 @@ def mark_replaced(events: npt.NDArray[Any], replacements: Sequence[tuple[int, in
     return events
 
 
-def mark_reasons(events: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Mark drops with the reason that Sojourn's discipline told, instead of the one that follows from the trace."""
-    events = events.copy()
+def codes(events: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Codes of the events for `_core.summarise`: a drop has the reason of Sojourn's discipline if the trace has it."""
     reason = events["flags"] >> TCP_FLAGS
-    told = np.isin(events["what"], (DROPPED, REFUSED)) & (reason > 0)
-    events["what"][told] = REASONS + reason[told] - 1
-    return events
+    is_known = np.isin(events["what"], (DROPPED, REFUSED)) & (reason > 0)
+    return np.where(is_known, REASONS + reason - 1, events["what"]).astype(np.uint8)
 
 
 def timeouts(events: npt.NDArray[Any], opened: Sequence[OpenedFlow]) -> dict[int, int]:
