@@ -117,7 +117,7 @@ def test_names_are_free(tmp_path: Path) -> None:
 def test_a_scenario_names_files_of_a_kernel() -> None:
     scenario = _scenario("kernel:mine like codel target 7500us", cc="kernel:gentle")
     assert scenario.aqm == "kernel:mine like codel target 7.5ms"
-    assert scenario.kernel_files() == {"link.aqm": "kernel:mine", "flows[0].cc": "kernel:gentle"}
+    assert scenario.kernel_files == {"link.aqm": "kernel:mine", "flows[0].cc": "kernel:gentle"}
     assert Scenario.build(scenario.document) == scenario
     assert scenario.replace({"link.aqm.target": "9 ms"}).aqm == "kernel:mine like codel target 9ms"
     assert not scenario.user_code()

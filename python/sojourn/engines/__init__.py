@@ -75,7 +75,7 @@ def _refuse_changes(engine: str, scenario: Scenario) -> None:
 
 def _refuse_kernel_files(engine: str, scenario: Scenario) -> None:
     """Refuse queue managers and congestion controls that only a kernel has."""
-    if kind(engine) != KERNEL and (named := scenario.kernel_files()):
+    if kind(engine) != KERNEL and (named := scenario.kernel_files):
         from sojourn.engines.refusal import refuse
 
         place, name = next(iter(named.items()))

@@ -60,7 +60,7 @@ def run(
 
 def _own(scenario: Scenario) -> cache.Own:
     """Files of users that a scenario needs in its kernel."""
-    named = {place: name.removeprefix(KERNEL_FILE) for place, name in scenario.kernel_files().items()}
+    named = {place: name.removeprefix(KERNEL_FILE) for place, name in scenario.kernel_files.items()}
     qdiscs, controls = (
         frozenset(name for place, name in named.items() if place.endswith(end)) for end in (".aqm", ".cc")
     )

@@ -143,15 +143,10 @@ class Scenario:
         """Names of all classes, libraries and policies of users, each once."""
         return list(dict.fromkeys([*self._user_aqms, *self.user_controls()]))
 
+    @cached_property
     def kernel_files(self) -> dict[str, str]:
         """Queue managers and congestion controls of files that are compiled into a kernel: `kernel:NAME` by place."""
-        changed = (
-            (f"changes[{number}].{'.'.join(where)}.aqm", keys["aqm"])
-            for number, entry in enumerate(self.document.get("changes", []))
-            for where, keys in changed_directions(entry)
-            if "aqm" in keys
-        )
-        aqms = ((place, table["name"]) for place, table in [*self.aqm_tables.items(), *changed])
+        aqms = ((place, table["name"]) for place, table in self._all_aqms().items())
         ccs = ((f"flows[{number}].cc", flow.get("cc", "")) for number, flow in enumerate(self.document["flows"]))
         names = ((place, str(name).partition(" ")[0]) for place, name in [*aqms, *ccs])
         return {place: name for place, name in names if name.startswith(KERNEL_FILE)}
@@ -161,17 +156,22 @@ class Scenario:
         """Cached, like `_user_aqms`, because every run queries it several times."""
         links = [link for hop in self.hops.values() for link in hop]
         captures = [flow["file"] for flow in self.document["flows"] if flow["kind"] == "pcap"]
-        named = [file for aqm in self._all_aqms() for file in tables(aqm)]
+        named = [file for aqm in self._all_aqms().values() for file in tables(aqm)]
         return [Path(file) for file in [*(link["trace"] for link in links if link.get("trace")), *captures, *named]]
 
     @cached_property
     def _user_aqms(self) -> list[str]:
-        return list(dict.fromkeys(name for aqm in self._all_aqms() for name in references(aqm)))
+        return list(dict.fromkeys(name for aqm in self._all_aqms().values() for name in references(aqm)))
 
-    def _all_aqms(self) -> list[dict[str, Any]]:
-        """Queue managers of every link and of every scheduled change, as tables."""
-        changed = [keys for entry in self.document.get("changes", []) for _, keys in changed_directions(entry)]
-        return [*self.aqm_tables.values(), *(keys["aqm"] for keys in changed if "aqm" in keys)]
+    def _all_aqms(self) -> dict[str, dict[str, Any]]:
+        """Queue managers of every link and of every scheduled change, as tables, by place."""
+        changed = {
+            f"changes[{number}].{'.'.join(where)}.aqm": keys["aqm"]
+            for number, entry in enumerate(self.document.get("changes", []))
+            for where, keys in changed_directions(entry)
+            if "aqm" in keys
+        }
+        return {**self.aqm_tables, **changed}
 
     @property
     def hops(self) -> dict[str, tuple[dict[str, Any], dict[str, Any]]]:
