@@ -25,6 +25,8 @@ pub struct ClassFinder<'a> {
     pub base: &'a str,
     /// Whether files outside `base` are rejected.
     pub confined: bool,
+    /// Whether names of kernels' files are read, for scenarios that are not simulated from here.
+    pub has_kernel_names: bool,
 }
 
 impl Catalogue for ClassFinder<'_> {
@@ -65,6 +67,10 @@ impl Catalogue for ClassFinder<'_> {
         let files: &dyn Files = if self.confined { &ConfinedFolder(base) } else { &Folder(base) };
         TableCatalogue { own: REGISTERED, files }.table(name)
     }
+
+    fn has_kernel_names(&self) -> bool {
+        self.has_kernel_names
+    }
 }
 
 /// Catalogue of libraries and policies only; relative paths start from the current directory.
@@ -83,7 +89,12 @@ impl Catalogue for SharedLibraries {
 impl<'a> ClassFinder<'a> {
     /// A catalogue without restrictions.
     pub fn of(base: &'a str) -> Self {
-        Self { base, confined: false }
+        Self { base, confined: false, has_kernel_names: false }
+    }
+
+    /// The same with the queue managers of kernels.
+    pub fn with_kernel_names(self) -> Self {
+        Self { has_kernel_names: true, ..self }
     }
 
     fn policies(&self) -> Policies<'_> {

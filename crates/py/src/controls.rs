@@ -5,9 +5,6 @@ use crate::control_class::PyControlClass;
 use crate::error::AqmError;
 use crate::manager::{exception_text, raise};
 use pyo3::prelude::*;
-use sojourn_aqm::error::ConfigError;
-use sojourn_aqm::netem::Table;
-use sojourn_aqm::registry::{Algorithm, Catalogue};
 use sojourn_library::control::Controls;
 use sojourn_library::name::is_library;
 use sojourn_sim::scenario::{ConfinedFolder, ControlArguments, Error, Files, Folder, Scenario};
@@ -96,34 +93,13 @@ impl Files for UserFiles<'_> {
     }
 }
 
-/// A catalogue with the queue managers of kernels, for scenarios that are not simulated from here.
-pub struct WithKernelNames<'a>(pub &'a dyn Catalogue);
-
-impl Catalogue for WithKernelNames<'_> {
-    fn find(&self, name: &str) -> Option<Result<&'static Algorithm, ConfigError>> {
-        self.0.find(name)
-    }
-
-    fn names(&self) -> Vec<&'static str> {
-        self.0.names()
-    }
-
-    fn table(&self, name: &str) -> Option<Result<&'static Table, ConfigError>> {
-        self.0.table(name)
-    }
-
-    fn has_kernel_names(&self) -> bool {
-        true
-    }
-}
-
 /// A scenario with absolute paths that is not simulated from here: it may also name files of kernels.
 ///
 /// # Errors
 /// As [`parse_absolute`].
 pub fn parse_described(text: &str) -> Result<Scenario, Error> {
     let files = UserFiles::new("/", false).with_kernel_names();
-    Scenario::parse_among(text, &[], &files, &WithKernelNames(&ClassFinder::of("/")))
+    Scenario::parse_among(text, &[], &files, &ClassFinder::of("/").with_kernel_names())
 }
 
 /// A scenario with absolute paths, which may name users' queue managers and congestion controls.

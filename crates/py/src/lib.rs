@@ -47,7 +47,7 @@ mod values;
 mod views;
 
 use classes::{ClassFinder, PyAlgorithm, check_fault, foreign, is_python};
-use controls::{UserFiles, WithKernelNames, check_control_faults, parse_absolute, parse_described};
+use controls::{UserFiles, check_control_faults, parse_absolute, parse_described};
 use error::{AqmError, InputError, UnsignedInt, check, unwritten};
 use output::Output;
 use pyo3::prelude::*;
@@ -162,8 +162,8 @@ fn parse_scenario(
     within: bool,
 ) -> PyResult<String> {
     let files = UserFiles::new(base, within).with_kernel_names();
-    let classes = ClassFinder { base, confined: within };
-    let parse = || Scenario::parse_among(text, &sets, &files, &WithKernelNames(&classes));
+    let classes = ClassFinder { confined: within, ..ClassFinder::of(base).with_kernel_names() };
+    let parse = || Scenario::parse_among(text, &sets, &files, &classes);
     let canonical = py.detach(|| parse().map(|scenario| scenario.canonical()));
     check(py, canonical)
 }
@@ -196,8 +196,7 @@ fn registry_json() -> String {
 #[pyfunction]
 #[pyo3(signature = (text, base = ".", read = true))]
 fn parse_aqm(py: Python<'_>, text: &str, base: &str, read: bool) -> PyResult<String> {
-    let classes = ClassFinder::of(base);
-    let classes = WithKernelNames(&classes);
+    let classes = ClassFinder::of(base).with_kernel_names();
     let unread = UnreadTables(&classes);
     let own: &dyn Catalogue = if read { &classes } else { &unread };
     let aqm = if text.trim_start().starts_with('{') {

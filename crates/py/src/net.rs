@@ -121,7 +121,7 @@ impl PyNet {
     #[expect(clippy::too_many_arguments, reason = "keywords of Python")]
     fn new(py: Python<'_>, text: &str, seed: UnsignedInt, base: &str, name: Option<&str>, log: bool) -> PyResult<Self> {
         let files = UserFiles::new(base, false);
-        let classes = ClassFinder { base, confined: false };
+        let classes = ClassFinder::of(base);
         let scenario = check(py, py.detach(|| Scenario::parse_among(text, &[], &files, &classes)))?;
         if !scenario.flows.iter().any(|flow| matches!(flow.traffic, Traffic::Endpoint(_))) {
             return Err(input("flows: no endpoint among them; add [[flows]] with kind = \"endpoint\" and a name"));
