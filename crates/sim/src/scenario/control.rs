@@ -86,7 +86,7 @@ impl ControlSpec {
         Ok(Self { text, control, definition: None })
     }
 
-    /// A control of a file that is compiled into a kernel. The control of the simulator stands for it, and is not run.
+    /// A control of a file that is compiled into a kernel. `control` is the default one, which is never run.
     fn of_kernel(name: &str, arguments: &ControlArguments, is_read: bool) -> Result<Self, ValueError> {
         let refused = |error| Err(ValueError::Aqm(Box::new(error)));
         let text = format!("{KERNEL}{name}");

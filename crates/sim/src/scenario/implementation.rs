@@ -11,11 +11,11 @@ pub enum Implementation {
     Any,
     /// This library's: prefix `sojourn:`.
     Library,
-    /// That of a file compiled into the kernel, with the parameters of a queue manager of the registry:
+    /// A file compiled into the kernel, with the parameters of a queue manager of the registry:
     /// `kernel:NAME like codel target 7ms`. No such queue can be simulated.
     KernelLike(String),
-    /// That of a file compiled into the kernel with these words: `kernel:NAME options 1:4:5000`, or none. Its
-    /// configuration is tail drop's, which has no parameters.
+    /// A file compiled into the kernel with these words: `kernel:NAME options 1:4:5000`, or none. The configuration is
+    /// tail drop's, which has no parameters.
     Kernel(String, String),
 }
 

@@ -61,7 +61,8 @@ def build_command(
     if source and not cache:
         raise click.UsageError("--source needs --cache DIR, a folder for its kernels alone")
     with steps() as report:
-        report(0, "reading the tree" if source else "")
+        if source:
+            report(0, "reading the tree")
         tree = own_tree.read(source, version) if source else None
         own = Additions(files, crates, tree)
         named = tree.version if tree else version or VERSIONS[0]
@@ -118,7 +119,7 @@ def compare_command(
 
     With --builds two kernels are compared with each other, each with its own discipline, or with that of a file that
     was compiled into it and reads the same words of tc: --builds 6.1,6.12 or --builds 6.1,6.1:mine. The name sojourn
-    stands for Sojourn's queue manager in the kernel: --builds 6.1,6.1:sojourn.
+    means Sojourn's queue manager in the kernel: --builds 6.1,6.1:sojourn.
     """
     from sojourn.apps.cli import output
     from sojourn.apps.cli.difference import print_difference
