@@ -43,12 +43,14 @@ def test_the_digest_is_that_of_the_source_alone(tree: Path) -> None:
 
 
 def test_a_copy_has_no_traces_of_a_build(tree: Path, tmp_path: Path) -> None:
-    for name in ("a.o", ".a.o.cmd", "built-in.a"):
+    for name in ("a.o", ".a.o.cmd", "built-in.a", "vmlinux.lds.S"):
         (tree / "net" / name).touch()
-    (tree / ".config").touch()
+    for name in (".config", "vmlinux"):
+        (tree / name).touch()
     copy = tmp_path / "copy"
     own_tree.read(tree, None).copy(copy)
-    assert sorted(str(path.relative_to(copy)) for path in copy.rglob("*")) == ["Makefile", "net", "net/a.c", "net/link"]
+    expected = ["Makefile", "net", "net/a.c", "net/link", "net/vmlinux.lds.S"]
+    assert sorted(str(path.relative_to(copy)) for path in copy.rglob("*")) == expected
     assert (copy / "net" / "link").is_symlink()
 
 

@@ -139,6 +139,8 @@ def _prepare(paths: BuildPaths) -> None:
     shutil.rmtree(paths.tree, ignore_errors=True)
     if paths.own.tree:
         paths.own.tree.copy(paths.tree)
+        for architecture in ("x86", "um"):
+            run_command(["make", "-s", f"ARCH={architecture}", "mrproper"], paths.tree)
     if archive:
         unpack(archive, paths.tree, run_command)
     gpl_part = cache.require_gpl_part()
@@ -211,7 +213,8 @@ def _compile_error(log: IO[str]) -> str:
     """Error message with the errors in make's output."""
     log.seek(0)
     lines = [line.rstrip() for line in log]
-    errors = [line for line in lines if "error" in line.lower() or "No space left" in line] or lines[-8:]
+    words = ("error", "no space left", "no rule to make target")
+    errors = [line for line in lines if any(word in line.lower() for word in words)] or lines[-8:]
     return "\n  ".join(["the kernel cannot be compiled:", *errors[:8]])
 
 

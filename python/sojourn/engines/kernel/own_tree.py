@@ -14,7 +14,7 @@ from sojourn.base.files import write_file
 from sojourn.engines.kernel.cache import VERSIONS
 from sojourn.engines.kernel.source import full_version
 
-BUILT = (".git", "*.o", "*.a", "*.cmd", "*.ko", "*.mod", "*.order", ".config*", ".tmp*", "vmlinux*", "System.map")
+BUILT = (".git", "*.o", "*.a", "*.cmd", "*.ko", "*.mod", "*.order", ".config*", ".tmp*", "vmlinux", "System.map")
 """Names that a tree has after a build, and its history; they are not copied."""
 SOURCE = "source"
 """File in the folder of kernels with the digest of the tree that they were built from."""
