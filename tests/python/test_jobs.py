@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -52,7 +53,10 @@ LONG = {"duration": "3000 s", "flows": 50, "packets": False}
 def test_a_cancelled_job_stops_and_leaves_nothing_half_written(tmp_path: Path, by_task: bool) -> None:
     """The run would take minutes."""
 
+    unhandled: list[dict[str, Any]] = []
+
     async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: unhandled.append(context))
         job = sj.start(sj.compare, ["codel", "pie"], out=tmp_path / "out", **LONG)
 
         async def wait() -> object:
@@ -68,6 +72,8 @@ def test_a_cancelled_job_stops_and_leaves_nothing_half_written(tmp_path: Path, b
         assert job.done
 
     asyncio.run(main())
+    gc.collect()
+    assert unhandled == [], "asyncio logs the error of a task that nobody asked"
     assert not (tmp_path / "out").exists() or entries(tmp_path / "out") == set()
 
 

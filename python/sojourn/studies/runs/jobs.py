@@ -37,7 +37,7 @@ class Job(Generic[T]):
         self._stop = threading.Event()
         self._step = Step(0.0)
         self._changed = asyncio.Event()
-        self._work = asyncio.ensure_future(asyncio.to_thread(partial(call, progress=self._tell)))
+        self._work = asyncio.ensure_future(_in_thread(partial(call, progress=self._tell)))
         self._work.add_done_callback(lambda _work: self._changed.set())
 
     def cancel(self) -> None:
@@ -75,8 +75,6 @@ class Job(Generic[T]):
             self.cancel()
             await asyncio.wait([self._work])  # the thread checks the flag every 50 ms
             raise
-        except _StoppedError:
-            raise asyncio.CancelledError from None
 
     def _tell(self, share: float, finished: int = 0, total: int = 1) -> None:
         if self._stop.is_set():
@@ -93,6 +91,14 @@ class Job(Generic[T]):
 
 class _StoppedError(Exception):
     """Aborts the work of a job, like Ctrl-C."""
+
+
+async def _in_thread(call: Callable[[], T]) -> T:
+    """`call`'s result; a stopped call leaves a cancelled task, not an error that asyncio logs if nobody awaits it."""
+    try:
+        return await asyncio.to_thread(call)
+    except _StoppedError:
+        raise asyncio.CancelledError from None
 
 
 def start(call: Callable[P, T], *args: P.args, **options: P.kwargs) -> Job[T]:
