@@ -249,6 +249,17 @@ def test_the_log_of_a_changed_link_is_a_scenario_that_the_simulator_runs(tmp_pat
     assert again.run().totals["links"]["reverse"]["packets"] > 0
 
 
+def test_the_list_has_a_line_for_each_shell_and_its_limits() -> None:
+    with running("link", "--rate", "12mbit", "--limit-up", "250 kB", "--name", "home") as link:
+        first = shell("ctl", "home").stdout.splitlines()
+        assert len(first) == 2, "the command of this shell has line breaks"
+        assert "12 Mbit/s, droptail, limit 250000 B  12 Mbit/s, droptail  " in first[1]
+        assert shell("ctl", "home", "limit", "1000 packets").returncode == 0
+        shown = json.loads(shell("ctl", "home", "--json").stdout)
+        assert [shown[side]["does"] for side in ("up", "down")] == ["12 Mbit/s, droptail, limit 1000 packets"] * 2
+        link.end()
+
+
 def test_another_queue_manager_drops_the_backlog() -> None:
     with running("link", "--rate", "80kbit", "--aqm", "codel", "--quiet", "--name", "slow") as link:
 

@@ -131,7 +131,7 @@ fn table(shells: &[(RunningShell, ShellState)]) -> String {
     let head = ["pid", "name", "shell", "up", "down", "command"].map(str::to_string);
     let row = |(shell, state): &(RunningShell, ShellState), kind: String, does: [&str; 2]| {
         let [up, down] = does.map(str::to_string);
-        let command = state.info.command.join(" ").chars().take(40).collect();
+        let command = one_line(&state.info.command.join(" ")).chars().take(40).collect();
         [shell.pid.to_string(), shell.name.clone().unwrap_or_default(), kind, up, down, command]
     };
     let rows_of = |entry: &(RunningShell, ShellState)| -> Vec<[String; 6]> {
@@ -156,6 +156,11 @@ fn table(shells: &[(RunningShell, ShellState)]) -> String {
     rows.iter().map(line).collect()
 }
 
+/// The text with each run of white space as one space.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Keys that can change.
 const CHANGES: [&str; 5] = ["rate", "aqm", "limit", "delay", "loss"];
 
@@ -176,6 +181,11 @@ const CHANGE_HELPS: [(&str, &str); 6] = [
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_of_several_lines_is_one_row() {
+        assert_eq!(one_line("sh -c\n  sleep 9\r\n\techo\u{2028}end"), "sh -c sleep 9 echo end");
+    }
 
     #[test]
     fn words_become_keys_of_a_scenario() {

@@ -35,7 +35,7 @@ pub struct CommandResult {
     pub is_temporary: bool,
     /// Sentences that must be true of the link; empty unless the command succeeded.
     pub expected: Vec<String>,
-    /// Whether only faults are printed.
+    /// Whether nothing is printed at the end but errors.
     pub is_quiet: bool,
 }
 
@@ -88,7 +88,7 @@ struct ShellRequest {
     shell: Shell,
     /// Whether an unfaithful run is a failure.
     strict: bool,
-    /// Whether the report at the end is printed only if there are faults.
+    /// Whether nothing is printed at the end but errors and, if `strict`, faults.
     quiet: bool,
     /// Folder for the log.
     log: Option<Log>,
@@ -171,7 +171,10 @@ fn report(outcome: &Outcome, command: &str, strict: bool, quiet: bool, log: Opti
     if !quiet {
         outcome.lines().iter().for_each(|line| print_line(&format!("{name}: {line}")));
     }
-    faults.iter().for_each(|fault| print_line(&format!("{name}: not faithful: {}", fault.0)));
+    // A quiet shell adds nothing to the output of its command, unless it changes the exit code.
+    if !quiet || strict {
+        faults.iter().for_each(|fault| print_line(&format!("{name}: not faithful: {}", fault.0)));
+    }
     let failed = strict && !faults.is_empty();
     let mut unwritten = false;
     let log = log.map(|log| &log.folder).filter(|folder| match write_atomic(&folder.join(SHELL_FILE), outcome.json().as_bytes()) {

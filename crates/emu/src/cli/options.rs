@@ -201,7 +201,7 @@ pub struct CommonOptions {
     /// Exit with 1 if the emulator itself was late or lost packets.
     #[arg(long)]
     pub strict: bool,
-    /// Print a report only if something went wrong.
+    /// Print no report at the end; faults only with --strict.
     #[arg(long)]
     pub quiet: bool,
 }

@@ -43,9 +43,9 @@ impl Stalls {
         serde_json::json!({ "count": count, "total_ns": total, "late_packets": late, "longest_ns": longest })
     }
 
-    /// Describes the stalls if more than 1 % of `arrived` packets were read late.
+    /// Describes the stalls if more than 1 % of `arrived` packets were read late, and more than one.
     pub fn fault(&self, arrived: u64) -> Option<String> {
-        if self.late_packets * 100 <= arrived {
+        if self.late_packets <= 1 || self.late_packets * 100 <= arrived {
             return None;
         }
         let each = |&(from, to): &(Instant, Instant)| {
@@ -98,5 +98,7 @@ mod tests {
         assert_eq!(stalls.fault(300), None);
         let expected = "3 of 299 packets were read late: the shell was stalled from 1.310 to 2.817 s";
         assert_eq!(stalls.fault(299).as_deref(), Some(expected));
+        stalls.late_packets = 1;
+        assert_eq!(stalls.fault(9), None, "a single packet of a short run");
     }
 }

@@ -9,7 +9,7 @@ use super::{Direction, PathKind};
 use serde_json::{Map, Value, json};
 use sojourn_aqm::registry::Catalogue;
 use sojourn_aqm::{Duration, Instant, Rate};
-use sojourn_sim::scenario::{LossSpec, RunningChange, Service};
+use sojourn_sim::scenario::{DEFAULT_LIMIT, LossSpec, RunningChange, Service};
 use sojourn_sim::stream_of_queue;
 
 impl Direction {
@@ -71,7 +71,10 @@ impl Direction {
                 let made = &spec.changes[..self.current.changes_made.min(spec.changes.len())];
                 let aqm = made.iter().rev().find_map(|change| change.aqm.as_ref()).unwrap_or(&spec.aqm);
                 let loss = made.iter().rev().find_map(|change| change.loss.as_ref()).or(spec.loss.as_ref()).map(loss);
-                [Some(service), Some(aqm.text.clone()), delay, loss]
+                let given = Some(spec.limits).filter(|limits| limits.to_string() != DEFAULT_LIMIT);
+                let limit = made.iter().rev().find_map(|change| change.limits).or(given);
+                let limit = limit.map(|limits| format!("limit {limits}"));
+                [Some(service), Some(aqm.text.clone()), limit, delay, loss]
                     .into_iter()
                     .flatten()
                     .collect::<Vec<_>>()

@@ -150,9 +150,13 @@ impl Outcome {
     }
 }
 
-/// Fault if the 99th percentile of lateness exceeds [`LATE`]; `place` names the direction.
+/// Fault if the 99th percentile of lateness exceeds [`LATE`], by more than one packet; `place` names the direction.
 pub fn late(place: &str, report: &Report) -> Option<String> {
-    let late = report.lateness.quantile(LATE_QUANTILE).filter(|&late| late > LATE.as_nanos() as f64)?;
+    let bound = LATE.as_nanos() as u64;
+    let overdue: u64 =
+        report.lateness.buckets().filter(|&(from, ..)| from >= bound).map(|(_, _, packets)| packets).sum();
+    // Of fewer than a hundred packets, the percentile is the latest one, which tells nothing about the others.
+    let late = report.lateness.quantile(LATE_QUANTILE).filter(|&late| late > bound as f64 && overdue > 1)?;
     let ms = late / 1e6;
     Some(format!("{place}: 1 % of the packets left more than {ms:.1} ms late (bound: {LATE})"))
 }
@@ -184,3 +188,25 @@ fn kind(kind: &PathKind) -> Value {
 const LATE: Duration = Duration::from_millis(1);
 
 const LATE_QUANTILE: f64 = 0.99;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::path::{Counters, Side};
+    use sojourn_sim::Histogram;
+
+    #[test]
+    fn a_single_late_packet_of_a_short_run_is_no_fault() {
+        let report = |late: usize, packets: usize| {
+            let mut lateness = Histogram::default();
+            for i in 0..packets {
+                lateness.record(Duration::from_millis(if i < late { 3 } else { 0 }));
+            }
+            Report { side: Side::Up, counters: Counters::default(), lateness, utilisation: None, log_error: None }
+        };
+        assert_eq!(super::late("up", &report(1, 9)), None);
+        assert_eq!(super::late("up", &report(0, 0)), None);
+        assert!(super::late("up", &report(2, 9)).is_some_and(|fault| fault.contains("3.0 ms late")));
+        assert_eq!(super::late("up", &report(2, 900)), None);
+    }
+}

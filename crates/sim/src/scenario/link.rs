@@ -295,8 +295,11 @@ pub(super) const KEYS: &[Key] = &[
     Key {
         name: "limit",
         kind: Kind::Limits,
-        need: Need::Default("1000 packets"),
+        need: Need::Default(DEFAULT_LIMIT),
         doc: "Maximum that may wait: packets, bytes (`250 kB`), time at the link's nominal rate (`50 ms`), or a list \
               of several.",
     },
 ];
+
+/// Limit of a link without the key `limit`.
+pub const DEFAULT_LIMIT: &str = "1000 packets";

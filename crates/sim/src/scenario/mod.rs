@@ -48,7 +48,7 @@ pub use framing::Framing;
 pub use graph::{Graph, Node, NodeKind};
 pub use hop::Hop;
 pub use implementation::Implementation;
-pub use link::{LinkChange, LinkSpec, MIN_MTU};
+pub use link::{DEFAULT_LIMIT, LinkChange, LinkSpec, MIN_MTU};
 pub use loss::{Gilbert, LossSpec};
 pub use paths::{Direction, Paths};
 pub use probes::Probes;
