@@ -55,6 +55,17 @@ def shell(*words: object, **options: Any) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, **options)
 
 
+WITHOUT_NET_ADMIN = ["setpriv", "--bounding-set", "-net_admin", "--inh-caps", "-net_admin"] if os.geteuid() == 0 else []
+"""Prefix of a shell whose outer end is in a network namespace of its own, as a user's: this machine lies beyond the
+gateway."""
+
+
+def private_shell(*words: object) -> subprocess.CompletedProcess[str]:
+    """Run `sojourn WORDS` with an outer end in a network namespace of its own."""
+    command = [*WITHOUT_NET_ADMIN, sys.executable, "-m", "sojourn", *(str(word) for word in words)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+
+
 def python(code: str) -> list[str]:
     """Command that runs `code` in Python."""
     return [sys.executable, "-c", code]

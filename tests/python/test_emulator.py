@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from shells import alive, alone, eventually, needs_shells, others, python, shell
+from shells import alive, alone, eventually, needs_shells, others, private_shell, python, shell
 
 pytestmark = needs_shells
 
@@ -262,9 +262,11 @@ server = socket.create_server(("", 0))
 code = f"import os, socket; socket.create_connection((os.environ['SOJOURN_HOST'], {server.getsockname()[1]}))"
 before = host_state()
 me = [sys.executable, "-m", "sojourn"]
-for words in (["link", "--rate", "10mbit"], ["delay", "1ms", "--peer", "true"], ["loss", "0", *me, "delay", "1ms"]):
+for words in (["link", "--rate", "10mbit"], ["loss", "0", *me, "delay", "1ms"]):
     done = shell(*words, "--", sys.executable, "-c", code)
     assert done.returncode == 0, done.stderr
+done = shell("delay", "1ms", "--peer", "true", "--host", "www.test", "--", "true")
+assert done.returncode == 0, done.stderr
 after = host_state()
 print(len(before) > 100, sorted(key for key in before | after if before.get(key) != after.get(key)))
 """)
@@ -278,8 +280,8 @@ import os, socket
 try: socket.create_connection((os.environ["SOJOURN_HOST"], 9), 60)
 except ConnectionRefusedError: print("refused")
 """
-    for words in (["delay", "1ms"], ["delay", "1ms", "--peer", "sleep 1000"]):
-        assert shell(*words, "--", *python(code)).stdout == "refused\n"
+    for run in (shell, private_shell):
+        assert run("delay", "1ms", "--", *python(code)).stdout == "refused\n"
 
 
 @pytest.mark.parametrize(
@@ -305,7 +307,7 @@ for i in range(50):
     assert got[-1000:] == data
 print("all")
 """
-    done = shell("delay", "1ms", "--peer", "sleep 1000", "--", *python(code))
+    done = private_shell("delay", "1ms", "--", *python(code))
     assert done.stdout == "all\n", done.stderr
 
 
@@ -318,7 +320,7 @@ threading.Thread(target=lambda: (s.sendall(data), s.shutdown(socket.SHUT_WR))).s
 got = b"".join(iter(lambda: s.recv(1 << 16), b""))
 print(got == data)
 """
-    done = shell("delay", "1ms", "--peer", "sleep 1000", "--", *python(code))
+    done = private_shell("delay", "1ms", "--", *python(code))
     assert done.stdout == "True\n", done.stderr
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from shells import alive, alone, eventually, needs_shells, python, shell
+from shells import WITHOUT_NET_ADMIN, alive, alone, eventually, needs_shells, private_shell, python, shell
 
 pytestmark = needs_shells
 
@@ -55,16 +55,27 @@ time.sleep(1000)
 
 @pytest.mark.parametrize("which", ["porter", "gateway", "private gateway"])
 def test_an_ended_gateway_is_reported(which: str) -> None:
-    options = ["--peer", "true"] if which == "private gateway" else []
+    code, out, reported = _end_gateway(which, "--strict")
+    assert (code, out) == (1, "over\n"), reported
+    assert "not faithful: the gateway ended at " in reported
+
+
+def test_a_quiet_shell_adds_nothing_to_the_output_of_its_command() -> None:
+    assert _end_gateway("gateway", "--quiet") == (0, "over\n", "")
+    code, _, reported = _end_gateway("gateway", "--quiet", "--strict")
+    assert (code, reported.splitlines()[0][:29]) == (1, "delay: not faithful: the gate")
+
+
+def _end_gateway(which: str, *options: str) -> tuple[int, str, str]:
+    """Kill a process of a shell's gateway; returns the exit code and the output."""
+    alone = WITHOUT_NET_ADMIN if which == "private gateway" else []
     waits = 'import os; print(os.getpid(), flush=True); input(); print("over")'
-    words = [*ME, "delay", "0s", "--strict", *options, "--", *python(waits)]
+    words = [*alone, *ME, "delay", "0s", *options, "--", *python(waits)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(words, text=True, **pipes) as process:  # type: ignore[call-overload]
         command = int(process.stdout.readline())
         keeper = parent(command)
         if which == "private gateway":
-            # The peer's command has ended.
-            eventually(lambda: len([pid for pid in children(keeper) if alive(pid)]) == 2)
             [victim] = [pid for pid in children(keeper) if pid != command and alive(pid)]
         else:
             helpers = [pid for pid in children(process.pid) if pid != keeper]
@@ -72,13 +83,12 @@ def test_an_ended_gateway_is_reported(which: str) -> None:
         os.kill(victim, signal.SIGKILL)
         eventually(lambda: not alive(victim))
         out, reported = process.communicate("\n", timeout=LONG_S)
-    assert (process.returncode, out) == (1, "over\n"), reported
-    assert "not faithful: the gateway ended at " in reported
+    return process.returncode, out, reported
 
 
 def test_a_living_gateway_is_not_reported() -> None:
-    for options in ([], ["--peer", "sleep 100"]):
-        done = shell("delay", "0s", "--strict", *options, "--", "true")
+    for run in (shell, private_shell):
+        done = run("delay", "0s", "--strict", "--", "true")
         assert (done.returncode, "gateway" in done.stderr) == (0, False), done.stderr
 
 
@@ -99,7 +109,7 @@ import os, socket
 peer = socket.create_connection((os.environ["SOJOURN_HOST"], {server.getsockname()[1]}))
 peer.sendall(bytes(60000))
 """
-        done = shell("link", "--rate", "1mbit", "--peer", "sleep 100", "--", *python(send))
+        done = private_shell("link", "--rate", "1mbit", "--", *python(send))
         thread.join(LONG_S)
     assert (done.returncode, got) == (0, [60_000]), done.stderr
 
@@ -171,7 +181,7 @@ def test_a_sndbuf_limited_download_is_reported(
 
 REACHED = """
 import socket, subprocess, threading
-from shells import shell
+from shells import private_shell, shell
 PROBE = '''
 import os, socket
 for kind, port, name in {probes!r}:
@@ -204,8 +214,8 @@ stream(7002, "0.0.0.0")
 stream(7003, "::", socket.AF_INET6)
 datagrams(7004, "0.0.0.0")
 datagrams(7005, "127.0.0.1")
-for options in ([], ["--peer", "sleep 100"]):
-    done = shell("delay", "0s", *options, "--", sys.executable, "-c", PROBE)
+for run in (shell, private_shell):
+    done = run("delay", "0s", "--", sys.executable, "-c", PROBE)
     assert done.returncode == 0, done.stderr
     print(done.stdout)
 """

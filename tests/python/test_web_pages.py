@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 import pytest
 
 from shells import needs_shells
-from sojourn.apps.web import browser, proxy
+from sojourn.apps.web import browser, names, proxy
 from sojourn.base.errors import InputError, MissingError
 
 ME = [sys.executable, "-m", "sojourn"]
@@ -119,6 +120,58 @@ def test_unrecorded_requests_are_reported_with_the_command_s_exit_code(tmp_path:
     assert reported["missed"] == ["http://www.test/other"]
     again = subprocess.run([*ME, "web", "record", str(flows), "true"], capture_output=True, text=True, check=False)
     assert (again.returncode, "already exists" in again.stderr) == (2, True)
+
+
+@needs_shells
+@needs_proxy
+def test_a_replay_reaches_the_recording_only(tmp_path: Path) -> None:
+    """The machine's servers, hosts that are not recorded, and addresses are refused and counted."""
+    flows = tmp_path / "page.flows"
+    done = _site(tmp_path, *ME, "web", "record", flows, "curl", "-sS", "-o", "/dev/null", "http://www.test/")
+    assert done.returncode == 0, done.stderr
+    with socket.create_server(("", 0)) as server:
+        urls = f"http://$SOJOURN_HOST:{server.getsockname()[1]}/ http://192.0.2.1/ http://live.test/ http://www.test/"
+        code = f'for url in {urls}; do curl -s -o /dev/null -w "%{{http_code}} " $url; done; true'
+        words = [*ME, "web", "replay", "--json", str(flows), "--", "sh", "-c", code]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    codes, _, reported = done.stdout.partition("{")
+    assert codes.split() == ["000", "000", "000", "200"]
+    refused = json.loads("{" + reported)["refused"]
+    assert refused.pop("192.0.2.1:80") == 1
+    assert set(refused) == {"live.test"}, "asked for one or both kinds of addresses"
+
+
+@needs_shells
+@needs_proxy
+def test_a_replay_without_an_answer_fails(tmp_path: Path) -> None:
+    flows = tmp_path / "page.flows"
+    _site(tmp_path, *ME, "web", "record", flows, "curl", "-sS", "-o", "/dev/null", "http://www.test/")
+    words = [*ME, "web", "replay", str(flows), "--", "true"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=False)
+    assert (done.returncode, "0 answers of 0 hosts" in done.stderr) == (1, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("files", "error"),
+    [({"ready": "token"}, ""), ({"ready": "another", "ended": "", "said": "x\nport 80: in use\n"}, "port 80: in use")],
+)
+def test_only_the_token_starts_the_command(tmp_path: Path, files: dict[str, str], error: str) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    words = [sys.executable, "-m", "sojourn.web.ready", str(tmp_path), "token", "echo", "started"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == ((1, "") if error else (0, "started\n")), done.stderr
+    assert done.stderr == (f"Error: mitmproxy does not start: {error}\n" if error else "")
+
+
+def test_the_name_server_of_a_replay_knows_no_name() -> None:
+    question = b"\x04live\x04test\x00\x00\x01\x00\x01"
+    query = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00" + question
+    name, response = names.answer(query) or ("", b"")
+    assert (name, response) == ("live.test", b"\x12\x34\x81\x83\x00\x01" + bytes(6) + question)
+    for damaged in (b"", query[:20], query[:12] + b"\xc0\x0c" + query[14:], response):
+        assert names.answer(damaged) is None
 
 
 def test_hosts_without_a_name_are_not_replayed() -> None:

@@ -190,6 +190,7 @@ fn request(
         seed,
         attach,
         peer: common.peer.clone().map(|command| text("--peer", command)).transpose()?,
+        isolated: common.isolated,
         hosts: common.host.iter().map(|name| host(name)).collect::<Result<_, _>>()?,
         cc: common.cc.clone(),
         meter: if common.meter { MeterView::EVERYTHING } else { MeterView::default() },
@@ -212,6 +213,7 @@ fn attach(common: &CommonOptions) -> Result<Option<AttachPoint>, Error> {
     };
     for (option, is_given, why) in [
         ("--peer", common.peer.is_some(), "the peer is already there"),
+        ("--isolated", common.isolated, "the machine's programs use its network"),
         ("--host", !common.host.is_empty(), "the machine's programs use its host names"),
         ("--cc", common.cc.is_some(), "the machine's programs choose their own"),
     ] {

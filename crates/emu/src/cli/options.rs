@@ -183,9 +183,12 @@ pub struct CommonOptions {
     /// With --attach: network namespace of the interface (name, PID or file).
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
-    /// Run this sh command at the outer end, in its own network.
+    /// Run this sh command at the outer end, in its own network; nothing beyond it is reachable.
     #[arg(long, value_name = "COMMAND")]
     pub peer: Option<String>,
+    /// Reach neither this machine nor any other host, also without --peer.
+    #[arg(long)]
+    pub isolated: bool,
     /// Resolve this host name to $SOJOURN_HOST inside; repeatable.
     #[arg(long, value_name = "NAME")]
     pub host: Vec<String>,

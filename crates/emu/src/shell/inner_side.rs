@@ -10,6 +10,7 @@ use super::control::Listener;
 use super::endpoint::{Endpoint, EndpointConfig};
 use super::gateway;
 use super::message;
+use super::names;
 use crate::Error;
 use crate::sys::fds::Channel;
 use crate::sys::namespace::{enlarge_windows, new_network, replace_file, set_sysctl};
@@ -31,6 +32,8 @@ pub struct InnerConfig {
     pub block: AddressBlock,
     /// Whether the outer end has its own network namespace, too.
     pub private: bool,
+    /// Whether nothing beyond the outer end is reachable; only if `private`.
+    pub closed: bool,
     /// Whether the first network namespace needs a user namespace.
     pub unprivileged: bool,
     /// MTU of the inner and the outer device, in bytes: the largest packet up and down.
@@ -122,6 +125,9 @@ fn prepare(plan: &InnerConfig, parent: Pid, gateway: Option<gateway::GatewayConf
         in_user_namespace = new_host(plan.unprivileged)?;
         let mut end = EndpointConfig::outer(plan.block, plan.mtu[1], plan.cc.as_deref()).make()?;
         end.listener = Some(listen()?);
+        if plan.closed {
+            refuse_at_once();
+        }
         if let Some(config) = gateway {
             gateway_process = Some(config.spawn_in_place(&end.tun).map_err(|e| missing("gateway", &e))?);
         }
@@ -148,12 +154,15 @@ fn prepare(plan: &InnerConfig, parent: Pid, gateway: Option<gateway::GatewayConf
     }
 }
 
-/// Prepends the names to `/etc/hosts`, because the first line with a name counts.
+/// Replaces the files of name resolution, so that the names lead to the outer end only.
 fn name_hosts(plan: &InnerConfig) -> io::Result<()> {
-    let (v4, v6) = plan.block.host();
-    let names = plan.hosts.join(" ");
     let own = std::fs::read_to_string("/etc/hosts").unwrap_or_default();
-    replace_file("/etc/hosts", &format!("{v4} {names}\n{v6} {names}\n{own}"))
+    replace_file("/etc/hosts", &names::hosts(&own, &plan.hosts, plan.block))?;
+    // Without this file, files and the name server are the default.
+    match std::fs::read_to_string("/etc/nsswitch.conf") {
+        Ok(own) => replace_file("/etc/nsswitch.conf", &names::name_switch(&own)),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Error of a feature that the machine lacks.
@@ -181,6 +190,12 @@ fn forward() {
         let group = nix::unistd::getegid();
         set_sysctl("net/ipv4/ping_group_range", &format!("{group} {group}"));
     }
+}
+
+/// Removes the limits of ICMP errors of this network namespace: each attempt to reach another host fails at once.
+fn refuse_at_once() {
+    set_sysctl("net/ipv4/icmp_ratelimit", "0");
+    set_sysctl("net/ipv6/icmp/ratelimit", "0");
 }
 
 fn spawn_peer(plan: &InnerConfig, in_user_namespace: bool) -> Result<(), Error> {

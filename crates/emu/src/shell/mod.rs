@@ -10,6 +10,8 @@ mod helpers;
 mod http;
 pub(crate) mod inner_side;
 mod message;
+mod names;
+mod refusals;
 pub(crate) mod report;
 mod route;
 mod sender_monitor;
@@ -32,7 +34,6 @@ use crate::sys::fds::Channel;
 use crate::sys::netlink::Netlink;
 use crate::sys::process;
 use crate::sys::tun::Tun;
-use address::AddressBlock;
 pub use attach::AttachPoint;
 use attach::{Attachment, attach};
 pub use command::InnerCommand;
@@ -44,10 +45,12 @@ use gateway::{AddressMap, GatewayConfig};
 pub(crate) use gateway::{Frame, PacketSummary};
 use helpers::{GatewayProcesses, HelperProcesses};
 use inner_side::InnerConfig;
+use names::NameServers;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal, sigprocmask};
 use nix::sys::signalfd::SignalFd;
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, getpid};
+use refusals::Refusals;
 use route::{GatewayRoute, OuterSide};
 use sender_monitor::SenderMonitor;
 use sojourn_aqm::Duration;
@@ -74,8 +77,10 @@ pub struct Shell {
     pub command: InnerCommand,
     /// Existing interface whose packets pass through the shell; the command then runs in the current network namespace.
     pub attach: Option<AttachPoint>,
-    /// `sh` command for the outer end, which then has its own network namespace.
+    /// `sh` command for the outer end, which then has its own network namespace; nothing beyond it is reachable.
     pub peer: Option<CString>,
+    /// Whether the outer end has its own network namespace, beyond which nothing is reachable, even without a peer.
+    pub isolated: bool,
     /// Host names that resolve to `$SOJOURN_HOST` inside.
     pub hosts: Vec<String>,
     /// TCP congestion control at both ends.
@@ -103,6 +108,7 @@ impl Shell {
             command,
             attach: None,
             peer: None,
+            isolated: false,
             hosts: Vec::new(),
             cc: None,
             meter: MeterView::default(),
@@ -111,6 +117,13 @@ impl Shell {
             control_name: None,
             spin: Duration::ZERO,
         }
+    }
+}
+
+impl Shell {
+    /// Whether nothing beyond the outer end is reachable.
+    fn is_closed(&self) -> bool {
+        self.isolated || self.peer.is_some()
     }
 }
 
@@ -194,10 +207,10 @@ impl Session {
         let signals = process::signal_fd(&FORWARDED_SIGNALS).map_err(machine)?;
         let (lease, outer, unprivileged) = outer_end(&shell)?;
         let block = lease.block;
-        let private = outer.is_none();
-        let servers = name_servers();
+        let (private, closed) = (outer.is_none(), shell.is_closed());
+        let servers = NameServers::read();
         let mut own = [None, None];
-        if private {
+        if private && !closed {
             let found = machine_addresses()?;
             own = [IpAddr::is_ipv4, IpAddr::is_ipv6]
                 .map(|family| found.iter().copied().find(|ip| family(ip) && is_permanent(ip)));
@@ -206,19 +219,20 @@ impl Session {
         let plan = InnerConfig {
             block,
             private,
+            closed,
             unprivileged,
             mtu: [shell.up.mtu, shell.down.mtu],
             cc: shell.cc.clone(),
             peer: shell.peer.clone(),
             env: environment(&shell, &lease),
             hosts: shell.hosts.clone(),
-            resolv_conf: servers.replaced(block).filter(|_| lease.depth == 0),
+            resolv_conf: servers.replaced(block, closed).filter(|_| lease.depth == 0),
         };
         let (mut helpers, mut gateways) = (HelperProcesses::default(), GatewayProcesses::default());
         let monitors_senders = lease.depth == 0 && !private;
         let mut gateway_config = None;
         let mut route = None;
-        if lease.depth == 0 {
+        if lease.depth == 0 && !closed {
             let (channel, config, socket_process) = GatewayConfig::prepare(addresses).map_err(machine)?;
             helpers.add(socket_process);
             gateways.watch(socket_process);
@@ -245,6 +259,7 @@ impl Session {
         let leases = Some(Leases::new(lease, shell.cc.clone()));
         let mut plain = Self::of_ends(shell, [inner, end], (inside, process), signals, others);
         plain.outer.gateway = route;
+        plain.outer.refusals = closed.then(|| Refusals::new(block));
         Ok(Self { leases, helpers, gateways, monitors_senders, ..plain })
     }
 
@@ -259,7 +274,7 @@ impl Session {
         Self {
             shell,
             inner,
-            outer: OuterSide { end: outer, gateway: None },
+            outer: OuterSide { end: outer, gateway: None, refusals: None },
             leases: None,
             attachment: None,
             inside,
@@ -316,8 +331,9 @@ impl Session {
         let gateway_end = tunnel.outer.gateway.as_mut().and_then(|gateway| gateway.end.as_mut());
         let ends = [Some(&mut tunnel.inner), Some(&mut tunnel.outer.end), gateway_end].into_iter().flatten();
         let losses = ends.map(|end| end.netlink.losses(end.index).unwrap_or_default()).collect();
-        let Tunnel { up, down, inner, outer, leases, attachment, inside, gateways, command, .. } = tunnel;
+        let Tunnel { up, down, inner, mut outer, leases, attachment, inside, gateways, command, .. } = tunnel;
         let reports = [up.finish(), down.finish()];
+        let refusals = outer.refusals.take();
         // Close the devices, which removes their routes, before other shells can lease the addresses.
         drop((attachment, inner, outer));
         drop(leases);
@@ -337,6 +353,7 @@ impl Session {
             losses,
             usage,
             buffer_limited,
+            refusals,
             gateway_ended: gateways.ended,
             supervisor_killed,
             signalled: command.signalled.map(|signal| signal as i32),
@@ -347,7 +364,7 @@ impl Session {
 /// Obtains the addresses and creates the outer end, unless it lies in another network namespace. Returns also whether a
 /// user namespace is needed.
 fn outer_end(shell: &Shell) -> Result<(Lease, Option<Endpoint>, bool), Error> {
-    if shell.peer.is_some() {
+    if shell.is_closed() {
         return Ok((Lease::new_tree()?, None, false));
     }
     let lease = Lease::obtain()?;
@@ -389,31 +406,6 @@ fn gateway_end(channel: &Channel) -> Result<Endpoint, Error> {
 fn machine_addresses() -> Result<Vec<IpAddr>, Error> {
     let addresses = Netlink::open().and_then(|mut netlink| netlink.addresses()).map_err(machine)?;
     Ok(addresses.into_iter().filter(|address| !address.is_loopback()).collect())
-}
-
-/// Name servers of this machine.
-struct NameServers {
-    /// Text of `/etc/resolv.conf`.
-    text: String,
-    /// The first one, if it has a loopback address, which is unreachable from inside.
-    loopback: Option<IpAddr>,
-}
-
-fn name_servers() -> NameServers {
-    let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
-    let server = |line: &str| line.trim().strip_prefix("nameserver")?.trim().parse::<IpAddr>().ok();
-    let loopback = text.lines().find_map(server).filter(IpAddr::is_loopback);
-    NameServers { text, loopback }
-}
-
-impl NameServers {
-    /// `/etc/resolv.conf` with a name server that is reachable from inside; `None` if the machine's own is.
-    fn replaced(&self, block: AddressBlock) -> Option<String> {
-        self.loopback?;
-        let others = self.text.lines().filter(|line| !line.trim().starts_with("nameserver"));
-        let server = format!("nameserver {}", block.name_server());
-        Some(others.map(str::to_string).chain([server, String::new()]).collect::<Vec<_>>().join("\n"))
-    }
 }
 
 /// Receives the ends and the gateway's PID from the inner side, or its error.

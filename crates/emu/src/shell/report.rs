@@ -1,5 +1,6 @@
 //! Report of a shell at its end.
 
+use super::refusals::Refusals;
 pub use super::sender_monitor::BufferLimit;
 use super::{Shell, Status};
 use crate::event_loop::usage::Usage;
@@ -24,6 +25,8 @@ pub struct Outcome {
     pub usage: Usage,
     /// The download limited most by a send buffer of this machine, if there is one.
     pub buffer_limited: Option<BufferLimit>,
+    /// Attempts to reach other hosts from a closed shell.
+    pub refusals: Option<Refusals>,
     /// When a gateway process ended, if it ended before the command.
     pub gateway_ended: Option<Instant>,
     /// Whether the command's supervisor was killed.
@@ -104,6 +107,7 @@ impl Outcome {
             "up": direction(0), "down": direction(1),
             "status": status,
             "hidden_drops": self.hidden_drops(),
+            "refused": self.refusals.as_ref().map(Refusals::json),
             "sender_held": self.buffer_limited.map(|held| json!({
                 "port": held.connection.port, "share": held.share(), "rtt_ms": f64::from(held.connection.rtt_us) / 1e3,
                 "rate_bps": held.rate(), "buffer_bytes": held.wmem_max, "buffer_bytes_per_gbit": held.per_gbit(),
@@ -122,6 +126,7 @@ impl Outcome {
             let (waiting, steal) = (100.0 * waiting, 100.0 * load.steal());
             lines.push(format!("CPUs   a program waited for a CPU {waiting:.0} % of the time; {steal:.1} % stolen"));
         }
+        lines.extend(self.refusals.as_ref().and_then(Refusals::line));
         lines.extend(self.buffer_limited.as_ref().map(BufferLimit::line));
         lines
     }

@@ -3,6 +3,7 @@
 use super::address::{AddressBlock, overlap};
 use super::endpoint::Endpoint;
 use super::gateway::PacketSummary;
+use super::refusals::Refusals;
 use crate::path::Sink;
 use crate::sys::fds::Channel;
 use crate::sys::tun::Tun;
@@ -15,6 +16,8 @@ pub struct OuterSide {
     pub end: Endpoint,
     /// Route to the gateway; `None` in a nested shell, because the outermost one has it.
     pub gateway: Option<GatewayRoute>,
+    /// Attempts to reach other hosts from a closed shell; `None` in others.
+    pub refusals: Option<Refusals>,
 }
 
 /// Route to hosts beyond this machine.
@@ -53,6 +56,9 @@ impl OuterSide {
 
 impl Sink for OuterSide {
     fn write(&mut self, parts: &[IoSlice<'_>]) -> io::Result<()> {
+        if let Some(refusals) = &mut self.refusals {
+            refusals.count(FrameHead::of(parts).bytes());
+        }
         let Some(gateway) = &mut self.gateway else { return self.end.tun.write(parts) };
         match gateway.next_hop(&FrameHead::of(parts)) {
             NextHop::OuterEnd => self.end.tun.write(parts),

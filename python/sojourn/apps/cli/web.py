@@ -53,30 +53,32 @@ def record_command(file: Path, words: Sequence[str], as_json: bool) -> None:
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
 @options.as_json
 def replay_command(file: Path, words: Sequence[str], as_json: bool) -> None:
-    """Run COMMAND in a network where the hosts of a recording respond as recorded; no other host is reachable.
+    """Run COMMAND in a network where the hosts of a recording respond as recorded; all other hosts are refused.
 
     Links are shells that COMMAND starts: sojourn web replay FILE -- sojourn link --rate 10mbit -- sojourn web load URL.
-    The exit code is the command's.
+    The exit code is the command's, or 1 if the command succeeds without a recorded response.
     """
     from sojourn.apps.cli import output
-    from sojourn.apps.web.proxy import replay
+    from sojourn.apps.web.replay import replay
 
-    code, requests, left_out = replay(file, _command(words))
-    missed = list(dict.fromkeys(answer.url for answer in requests if answer.made_up))
+    found = replay(file, _command(words))
+    missed = list(dict.fromkeys(answer.url for answer in found.requests if answer.made_up))
+    left_out = [answer.url for answer in found.left_out]
     if as_json:
-        answered = [answer._asdict() for answer in requests if not answer.made_up]
-        output.print_json({"answered": answered, "missed": missed, "left_out": [answer.url for answer in left_out]})
+        answered = [answer._asdict() for answer in found.answered]
+        output.print_json({"answered": answered, "missed": missed, "left_out": left_out, "refused": found.refused})
     else:
-        echo(f"{file}: {_counted([answer for answer in requests if not answer.made_up])}", err=True)
-        for label, urls in (
+        echo(f"{file}: {_counted(found.answered)}", err=True)
+        for label, texts in (
             ("not in the recording", missed),
-            ("not replayed, as its host has no name", [a.url for a in left_out]),
+            ("not replayed, as its host has no name", left_out),
+            ("refused, as it is not in the recording", [f"{to} ({count})" for to, count in found.refused.items()]),
         ):
-            for url in urls[:MAX_REPORTED]:
-                echo(f"{label}: {url}", err=True)
-            if len(urls) > MAX_REPORTED:
-                echo(f"{label}: {len(urls) - MAX_REPORTED} more", err=True)
-    sys.exit(code)
+            for text in texts[:MAX_REPORTED]:
+                echo(f"{label}: {text}", err=True)
+            if len(texts) > MAX_REPORTED:
+                echo(f"{label}: {len(texts) - MAX_REPORTED} more", err=True)
+    sys.exit(found.code)
 
 
 @command.command("load")

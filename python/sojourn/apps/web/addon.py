@@ -11,6 +11,13 @@ from pathlib import Path
 from typing import Any
 
 
+def running() -> None:
+    """Tell the token of a replay that waits for its servers, which listen now; mitmproxy's hook of that name."""
+    if name := os.environ.get("SOJOURN_WEB_READY"):
+        file, _, token = name.rpartition(":")
+        Path(file).write_text(token, encoding="ascii")
+
+
 def response(flow: Any) -> None:
     """Log a request and its response; mitmproxy's hook of that name, also called for flows of a file."""
     request, answer = flow.request, flow.response

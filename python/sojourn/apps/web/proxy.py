@@ -1,4 +1,4 @@
-"""Pages through mitmproxy: recorded by a proxy, replayed by servers behind emulated links.
+"""Pages through mitmproxy: recorded by a proxy, and read back.
 
 mitmproxy runs as a separate program (``mitmdump``): its wheel pins libraries to versions that conflict with other
 dependencies.
@@ -10,7 +10,6 @@ import contextlib
 import ipaddress
 import json
 import os
-import shlex
 import shutil
 import signal
 import socket
@@ -26,7 +25,7 @@ from sojourn.base.errors import InputError, MissingError
 
 ADDON = Path(__file__).with_name("addon.py")
 READY_S = 60.0
-"""Timeout for mitmproxy's start, which first creates a certificate."""
+"""Timeout for mitmproxy's start, which first makes a certificate."""
 GRACE_S = 10.0
 """Timeout for its exit."""
 REMEDY = "install mitmproxy 10 or newer (pipx install mitmproxy), or name its program in SOJOURN_MITMDUMP"
@@ -73,12 +72,12 @@ def read_recording(file: Path) -> list[Answer]:
     """Return the exchanges of a recording, in order."""
     if not file.is_file():
         raise InputError(f"{file}: no such file; make it with `sojourn web record {file} -- COMMAND`")
-    with _scratch() as folder:
-        words = [mitmdump(), "-q", "-n", "-r", str(file), *_settings(folder)]
+    with scratch() as folder:
+        words = [mitmdump(), "-q", "-n", "-r", str(file), *settings(folder)]
         done = subprocess.run(words, env=_log_environment(folder), capture_output=True, text=True, check=False)
         if done.returncode:
-            raise InputError(f"{file}: mitmproxy cannot read it: {_last_line(done.stdout + done.stderr)}")
-        return _read_log(folder)
+            raise InputError(f"{file}: mitmproxy cannot read it: {last_line(done.stdout + done.stderr)}")
+        return read_log(folder)
 
 
 def record(file: Path, command: Sequence[str]) -> tuple[int, list[Answer]]:
@@ -89,9 +88,9 @@ def record(file: Path, command: Sequence[str]) -> tuple[int, list[Answer]]:
     """
     if file.exists():
         raise InputError(f"{file} already exists; choose another name")
-    with _scratch() as folder:
+    with scratch() as folder:
         port = _free_port()
-        words = [mitmdump(), "-q", "--mode", f"regular@127.0.0.1:{port}", "-w", str(file), *_settings(folder)]
+        words = [mitmdump(), "-q", "--mode", f"regular@127.0.0.1:{port}", "-w", str(file), *settings(folder)]
         proxy = subprocess.Popen(
             words,
             env=_log_environment(folder),
@@ -104,38 +103,10 @@ def record(file: Path, command: Sequence[str]) -> tuple[int, list[Answer]]:
             wait_for("127.0.0.1", port, proxy)
             url = f"http://127.0.0.1:{port}"
             names = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
-            code = _run(command, dict.fromkeys(names, url) | _certificate(folder))
+            code = run(command, dict.fromkeys(names, url) | certificate(folder))
         finally:
             _end(proxy)
-        return code, _read_log(folder)
-
-
-def replay(file: Path, command: Sequence[str]) -> tuple[int, list[Answer], list[Answer]]:
-    """Run a command in a network with the hosts of a recording, which respond as recorded.
-
-    Each host name resolves to the other end of a shell, where every recorded port is served, with TLS if it was used;
-    so a browser opens the same connections as before, through the shells that the command starts. Returns the command's
-    exit code, its requests, and the exchanges that cannot be replayed because their hosts have no names.
-    """
-    answers = read_recording(file)
-    named = [answer for answer in answers if answer.is_named]
-    if not named:
-        raise InputError(f"{file}: no request in it has a host name; record such a page")
-    places = sorted({(answer.scheme, answer.port) for answer in named})
-    with _scratch() as folder:
-        # The upstream port is dead: unrecorded requests get 404, and no other host is contacted.
-        modes = [word for scheme, port in places for word in ("--mode", f"reverse:{scheme}://127.0.0.1:9@{port}")]
-        settings = ["connection_strategy=lazy", "upstream_cert=false", "keep_host_header=true"]
-        settings += ["server_replay_extra=404", "server_replay_reuse=true", "server_replay_ignore_port=true"]
-        words = [mitmdump(), "-q", *modes, "--server-replay", str(file.resolve()), *_settings(folder)]
-        words += [word for setting in settings for word in ("--set", setting)]
-        peer = f"exec env SOJOURN_WEB_LOG={shlex.quote(str(folder / 'log'))} {shlex.join(words)}"
-        shell = [sys.executable, "-m", "sojourn", "delay", "0s", "--quiet"]
-        shell += ["--peer", f"{peer} >{shlex.quote(str(folder / 'said'))} 2>&1"]
-        shell += [word for host in sorted({answer.host for answer in named}) for word in ("--host", host)]
-        ready = [sys.executable, "-m", "sojourn.apps.web.ready", str(places[0][1]), str(folder / "said")]
-        code = _run([*shell, "--", *ready, *command], _certificate(folder))
-        return code, _read_log(folder), [answer for answer in answers if not answer.is_named]
+        return code, read_log(folder)
 
 
 def wait_for(host: str, port: int, proxy: subprocess.Popen[str] | None = None) -> None:
@@ -145,19 +116,20 @@ def wait_for(host: str, port: int, proxy: subprocess.Popen[str] | None = None) -
         with contextlib.suppress(OSError), socket.create_connection((host, port), timeout=READY_S):
             return
         if proxy is not None and proxy.poll() is not None:
-            raise MissingError(f"mitmproxy does not start: {_last_line(proxy.communicate()[0])}")
+            raise MissingError(f"mitmproxy does not start: {last_line(proxy.communicate()[0])}")
         if time.monotonic() > end:
             raise MissingError(f"nothing listens at {host}:{port} after {READY_S:.0f} s; start again")
         time.sleep(0.02)
 
 
 @contextlib.contextmanager
-def _scratch() -> Iterator[Path]:
+def scratch() -> Iterator[Path]:
+    """A temporary folder."""
     with TemporaryDirectory(prefix="sojourn-web-") as folder:
         yield Path(folder)
 
 
-def _settings(folder: Path) -> list[str]:
+def settings(folder: Path) -> list[str]:
     """A temporary certificate authority, and our add-on."""
     return ["--set", f"confdir={folder}", "-s", str(ADDON)]
 
@@ -166,19 +138,21 @@ def _log_environment(folder: Path) -> dict[str, str]:
     return {**os.environ, "SOJOURN_WEB_LOG": str(folder / "log")}
 
 
-def _certificate(folder: Path) -> dict[str, str]:
+def certificate(folder: Path) -> dict[str, str]:
+    """Variables with the certificate of the authority in a folder."""
     file = str(folder / "mitmproxy-ca-cert.pem")
     return {"SSL_CERT_FILE": file, "CURL_CA_BUNDLE": file, "SOJOURN_WEB": "yes"}
 
 
-def _read_log(folder: Path) -> list[Answer]:
+def read_log(folder: Path) -> list[Answer]:
+    """Exchanges that the add-on has logged."""
     with contextlib.suppress(FileNotFoundError):
         lines = (folder / "log").read_text(encoding="utf-8").splitlines()
         return [Answer(**entry) for line in lines if isinstance(entry := json.loads(line), dict)]
     return []
 
 
-def _run(command: Sequence[str], variables: dict[str, Any]) -> int:
+def run(command: Sequence[str], variables: dict[str, Any]) -> int:
     """Run a command; returns its exit code, or 128 plus the signal's number. Ctrl-C is left to the command."""
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -210,5 +184,6 @@ def _free_port() -> int:
         return port
 
 
-def _last_line(text: str) -> str:
+def last_line(text: str) -> str:
+    """Last line of a program's output."""
     return (text.strip().splitlines() or ["no output"])[-1]
