@@ -389,13 +389,13 @@ def trace_of_csv(csv: str, mtu: int, bursts: str | None = None, seed: int = 1) -
 def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: int) -> str:
     """Rates of a trace in steps of `step_ms`, as CSV."""
 
-def doctor(progress: Callable[[float, int, int], object] | None = None) -> str: ...
+def doctor(progress: Callable[[float, int, int], object] | None = None, measures: bool = True) -> str: ...
 def emulate(words: list[str]) -> dict[str, Any]:
     """Run a command line of the emulator to its end. Only for a single-threaded process, because it forks.
 
     Returns the exit `code`, or minus the signal number if a signal ended the command; the folder `log` of the log, or
     None; the sentences `expected` that must be true of it, if the command succeeded; whether these are its only use
-    (`is_temporary`), and whether only faults are printed (`is_quiet`).
+    (`is_temporary`), and whether nothing but errors is printed (`is_quiet`).
     """
 
 def emulated(logs: list[str], scenario_json: str) -> tuple[Output, str, dict[int, list[dict[int, int]]]]:

@@ -26,6 +26,7 @@ mod error;
 mod event_loop;
 pub mod log;
 pub mod path;
+mod remedy;
 pub mod shell;
 mod sys;
 pub mod topology;

@@ -18,7 +18,7 @@ pub struct EndedCommand {
 ///
 /// Returns the exit `code`, or minus the signal number if a signal ended the command; the folder `log` of the log from
 /// which a result can be made, if one was requested; the sentences `expected` that must be true of it, if the command
-/// succeeded; whether these are its only use (`is_temporary`), and whether only faults are printed (`is_quiet`). Only for
+/// succeeded; whether these are its only use (`is_temporary`), and whether nothing but errors is printed (`is_quiet`). Only for
 /// a single-threaded process, because it forks.
 #[pyfunction]
 #[cfg(target_os = "linux")]
@@ -37,13 +37,13 @@ pub fn emulate(words: Vec<String>) -> EndedCommand {
     EndedCommand { code: 3, log: None, is_temporary: false, expected: Vec::new(), is_quiet: false }
 }
 
-/// Checks what this machine can emulate, as JSON; takes about twenty seconds. Only for a single-threaded process.
-/// Before each measurement signals are handled, and `progress` is called with the share done, the measurements made and
+/// Checks what this machine can emulate, as JSON; with `measures` also the rates, which takes about twenty seconds. Only
+/// for a single-threaded process. Before each measurement signals are handled, and `progress` is called with the share done, the measurements made and
 /// their total.
 #[pyfunction]
-#[pyo3(signature = (progress = None))]
+#[pyo3(signature = (progress = None, measures = true))]
 #[cfg(target_os = "linux")]
-pub fn doctor(py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<String> {
+pub fn doctor(py: Python<'_>, progress: Option<Bound<'_, PyAny>>, measures: bool) -> PyResult<String> {
     let mut raised = None;
     let mut goes_on = |made: usize, all: usize| {
         let report = || {
@@ -53,7 +53,7 @@ pub fn doctor(py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<St
         raised = report().err();
         raised.is_none()
     };
-    let found = sojourn_emu::doctor::examine(&mut goes_on);
+    let found = sojourn_emu::doctor::examine(measures, &mut goes_on);
     if let Some(error) = raised {
         return Err(error);
     }
@@ -70,11 +70,11 @@ pub fn doctor(py: Python<'_>, progress: Option<Bound<'_, PyAny>>) -> PyResult<St
 
 /// Checks what this machine can emulate: nothing without Linux.
 #[pyfunction]
-#[pyo3(signature = (progress = None))]
+#[pyo3(signature = (progress = None, measures = true))]
 #[cfg(not(target_os = "linux"))]
-pub fn doctor(progress: Option<Bound<'_, PyAny>>) -> String {
-    let _ = progress;
-    r#"{"possible": false, "rates": [], "checks": [{"name": "linux", "ok": false, "needed": true, "text": "not Linux",
+pub fn doctor(progress: Option<Bound<'_, PyAny>>, measures: bool) -> String {
+    let _ = (progress, measures);
+    r#"{"possible": false, "rates": [], "commands": [], "checks": [{"name": "linux", "ok": false, "needed": true, "text": "not Linux",
     "remedy": "simulate instead", "mend": "simulate instead"}]}"#
         .to_string()
 }

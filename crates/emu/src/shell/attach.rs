@@ -6,10 +6,11 @@
 
 use super::endpoint::{Endpoint, QUEUE, no_tun};
 use crate::Error;
+use crate::remedy::Situation;
 use crate::sys::bpf::{Hook, HookDirection};
 use crate::sys::namespace::{in_network_namespace, set_sysctl};
 use crate::sys::netlink::Netlink;
-use crate::sys::tun::Tun;
+use crate::sys::tun::{DEVICE, Tun};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, UnixAddr, bind, socket};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -67,14 +68,7 @@ fn attach_in_place(interface: &str) -> Result<(Endpoint, Endpoint, Attachment), 
     })?;
     let (inner, outer) = (device()?, device()?);
     let mark = MARK ^ index;
-    let hook = |made: io::Result<Hook>| {
-        made.map_err(|e| match e.raw_os_error() {
-            Some(libc::EPERM | libc::EACCES) => {
-                Error::Machine(format!("--attach {interface}: hooks: {e}; run as root"))
-            }
-            _ => Error::Machine(format!("--attach {interface}: hooks: {e}; they need Linux 6.6 with BPF")),
-        })
-    };
+    let hook = |made: io::Result<Hook>| made.map_err(|e| no_hook(&format!("--attach {interface}"), &e));
     let injecting = [
         hook(Hook::inject(outer.index, index, HookDirection::Out, mark))?,
         hook(Hook::inject(inner.index, index, HookDirection::In, mark))?,
@@ -87,9 +81,30 @@ fn attach_in_place(interface: &str) -> Result<(Endpoint, Endpoint, Attachment), 
     Ok((inner, outer, Attachment { diverting, _injecting: injecting, _lock: lock }))
 }
 
+/// Tries what [`attach`] needs at two devices of its own.
+pub fn probe() -> Result<(), Error> {
+    let (inner, outer) = (device()?, device()?);
+    let made = Hook::inject(outer.index, inner.index, HookDirection::Out, MARK);
+    made.map(drop).map_err(|e| no_hook("--attach", &e))
+}
+
+fn no_hook(place: &str, error: &io::Error) -> Error {
+    let remedy = match error.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => Situation::present().capabilities(&NEEDED),
+        _ => "they need Linux 6.6 with BPF".to_string(),
+    };
+    Error::Machine(format!("{place}: hooks: {error}; {remedy}"))
+}
+
 /// A TAP device without addresses and with the maximum MTU.
 fn device() -> Result<Endpoint, Error> {
-    let (tun, name) = Tun::create_tap("sojourn%d").map_err(|e| Error::Machine(no_tun(&e)))?;
+    let (tun, name) = Tun::create_tap("sojourn%d").map_err(|e| match Tun::is_permitted() {
+        // The driver may be opened, but adding a device requires a capability.
+        true if e.raw_os_error() == Some(libc::EPERM) => {
+            Error::Machine(format!("{DEVICE}: {e}; {}", Situation::present().capabilities(&NEEDED)))
+        }
+        _ => Error::Machine(no_tun(&e)),
+    })?;
     let fail = |what: &str, e: io::Error| Error::Machine(format!("{name}: {what}: {e}; see `sojourn doctor`"));
     let mut netlink = Netlink::open().map_err(|e| fail("netlink", e))?;
     let index = netlink.index(&name).map_err(|e| fail("device", e))?;
@@ -105,6 +120,9 @@ fn lock(index: u32) -> io::Result<OwnedFd> {
     bind(fd.as_raw_fd(), &UnixAddr::new_abstract(format!("sojourn attach {index}").as_bytes())?)?;
     Ok(fd)
 }
+
+/// Capabilities that devices and hooks need, without `CAP_`.
+const NEEDED: [&str; 2] = ["NET_ADMIN", "BPF"];
 
 /// XOR the interface index: mark of injected packets, cleared when the interface's hook passes them.
 const MARK: u32 = 0x736f_6a00;

@@ -3,8 +3,9 @@
 use super::address::AddressBlock;
 use super::control::Listener;
 use crate::Error;
+use crate::remedy::Situation;
 use crate::sys::netlink::{Netlink, Prefix, Route};
-use crate::sys::tun::Tun;
+use crate::sys::tun::{DEVICE, Tun};
 use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -52,7 +53,14 @@ impl<'a> EndpointConfig<'a> {
     /// Creates this endpoint in the current network namespace.
     pub fn make(&self) -> Result<Endpoint, Error> {
         let (tun, name) = Tun::create(self.name).map_err(|e| Error::Machine(no_tun(&e)))?;
-        let fail = |what: &str, e: io::Error| Error::Machine(format!("{name}: {what}: {e}; see `sojourn doctor`"));
+        // AppArmor lets a process make a user namespace, but gives it no capabilities there.
+        let fail = |what: &str, e: io::Error| match e.raw_os_error() {
+            Some(libc::EPERM) => {
+                let (cause, remedy) = Situation::present().namespace(&e);
+                Error::Machine(format!("{name}: {what}: {cause}; {remedy}"))
+            }
+            _ => Error::Machine(format!("{name}: {what}: {e}; see `sojourn doctor`")),
+        };
         let mut netlink = Netlink::open().map_err(|e| fail("netlink", e))?;
         let index = netlink.index(&name).map_err(|e| fail("device", e))?;
         netlink.set_up(index, Some((self.mtu, QUEUE))).map_err(|e| fail("switching on", e))?;
@@ -80,14 +88,7 @@ fn unknown_control(cc: &str) -> String {
 
 /// Error text for a device that cannot be created, with the remedy.
 pub fn no_tun(error: &io::Error) -> String {
-    use crate::sys::tun::DEVICE;
-    let remedy = match error.raw_os_error() {
-        Some(libc::ENOENT | libc::ENXIO | libc::ENODEV) => "load the kernel's module tun (modprobe tun)",
-        Some(libc::EACCES | libc::EPERM) => "run as root, or let users open it (chmod 666)",
-        Some(libc::EMFILE | libc::ENFILE) => "raise the limit on open files (ulimit -n)",
-        _ => "see `sojourn doctor`",
-    };
-    format!("{DEVICE}: {error}; {remedy}")
+    format!("{DEVICE}: {error}; {}", Situation::present().device(error))
 }
 
 /// Transmit queue length of a device, in super-packets.

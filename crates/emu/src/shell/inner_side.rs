@@ -12,6 +12,7 @@ use super::gateway;
 use super::message;
 use super::names;
 use crate::Error;
+use crate::remedy::Situation;
 use crate::sys::fds::Channel;
 use crate::sys::namespace::{enlarge_windows, new_network, replace_file, set_sysctl};
 use crate::sys::netlink::Netlink;
@@ -114,8 +115,8 @@ impl InnerDevices {
 
 /// Error of a namespace that cannot be created.
 fn no_namespace(error: io::Error) -> Error {
-    let remedy = "run as root, or on a kernel that lets users make user namespaces";
-    Error::Machine(format!("network namespace: {error}; {remedy}"))
+    let (cause, remedy) = Situation::present().namespace(&error);
+    Error::Machine(format!("network namespace: {cause}; {remedy}"))
 }
 
 fn prepare(plan: &InnerConfig, parent: Pid, gateway: Option<gateway::GatewayConfig>) -> Result<InnerDevices, Error> {

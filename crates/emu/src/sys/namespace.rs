@@ -1,17 +1,19 @@
 //! Network and mount namespaces of this process.
 
+use super::process::{NET_ADMIN, is_capable};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{getegid, geteuid};
 use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Moves this process to a new network namespace, and to a new user namespace if it lacks CAP_SYS_ADMIN or if
-/// `unprivileged`.
+/// Moves this process to a new network namespace, and to a new user namespace if it lacks CAP_SYS_ADMIN or CAP_NET_ADMIN
+/// or if `unprivileged`.
 ///
 /// Returns whether a user namespace was created; it maps UID and GID to themselves.
 pub fn new_network(unprivileged: bool) -> io::Result<bool> {
-    if !unprivileged {
+    // CAP_SYS_ADMIN makes the namespace, CAP_NET_ADMIN is for the devices in it.
+    if !unprivileged && is_capable(NET_ADMIN) {
         match unshare(CloneFlags::CLONE_NEWNET) {
             Err(nix::Error::EPERM) => {}
             done => return Ok(done.map(|()| false)?),
@@ -29,6 +31,7 @@ pub fn new_network(unprivileged: bool) -> io::Result<bool> {
 /// Runs `f` in the network namespace of `file`, such as `/proc/1/ns/net`, and returns to the current one. Requires a
 /// single-threaded process.
 pub fn in_network_namespace<T>(file: &Path, f: impl FnOnce() -> T) -> io::Result<T> {
+    use super::process::{NET_ADMIN, is_capable};
     use nix::sched::setns;
     let (target, original) = (fs::File::open(file)?, fs::File::open("/proc/self/ns/net")?);
     setns(&target, CloneFlags::CLONE_NEWNET)?;

@@ -149,6 +149,16 @@ pub fn keep_capabilities() -> io::Result<()> {
     Ok(())
 }
 
+/// Whether this process has a capability in its user namespace.
+pub fn is_capable(capability: u32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let sets = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    sets.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|set| set >> capability & 1 == 1)
+}
+
+/// CAP_NET_ADMIN.
+pub const NET_ADMIN: u32 = 12;
+
 #[repr(C)]
 struct CapHeader {
     version: u32,

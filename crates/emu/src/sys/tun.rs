@@ -30,6 +30,11 @@ impl Tun {
         Self::create_as(name, libc::IFF_TAP)
     }
 
+    /// Whether this process may open the driver.
+    pub fn is_permitted() -> bool {
+        OpenOptions::new().read(true).write(true).open(DEVICE).is_ok()
+    }
+
     fn create_as(name: &str, kind: libc::c_int) -> io::Result<(Self, String)> {
         let file = OpenOptions::new().read(true).write(true).custom_flags(libc::O_NONBLOCK).open(DEVICE)?;
         // SAFETY: an all-zero ifreq is valid; it has an array of characters and a union of plain integers.
