@@ -243,6 +243,54 @@ def test_a_log_agrees_with_the_queue_it_is_of(cli: Cli, scenario_file: Path) -> 
     assert cli("aqm", "diff", "codel", "codel@linux", "--log", run["folder"]).exit_code == 1
 
 
+def test_changes_of_a_run_happen_in_the_replay() -> None:
+    """Both directions, with the changes of each; another manager stays, with the changes of rate and limit."""
+    changed = {
+        "duration": "4 s",
+        "link": {"rate": "8 Mbit/s@0s,3 Mbit/s@1.003s,0 bit/s@1.5s,9 Mbit/s@1.7s", "aqm": "codel"},
+        "reverse": {"rate": "5 Mbit/s", "aqm": "codel target 9ms"},
+        "flows": [
+            {"kind": "poisson", "rate": "9 Mbit/s"},
+            {"kind": "poisson", "rate": "6 Mbit/s", "direction": "reverse"},
+        ],
+        "probes": {"packets": True},
+        "changes": [
+            {"at": "700 ms", "link": {"aqm": "codel target 1ms interval 10ms"}, "reverse": {"limit": "20 packets"}},
+            {"at": "2 s", "link": {"aqm": "pie"}},
+            {"at": "3 s", "link": {"limit": "9 packets"}, "reverse": {"aqm": "netem delay 4ms"}},
+        ],
+    }
+    result = sj.Scenario.build(changed).run()
+    found = sj.diff("codel", log=result)
+    assert found.packets == sum(one.packets for one in found.directions.values()) > 5000
+    forward, reverse = (found.directions[name] for name in ("forward", "reverse"))
+    assert forward.agreeing == forward.packets, forward.first_difference
+    # The recorded manager of this direction has another target.
+    assert reverse.agreeing < reverse.packets
+    own = sj.diff("codel target 9ms", log=result, link="reverse")
+    assert (own.agreeing, own.first_difference, own.directions) == (own.packets, None, {})
+    assert "changed 6 times" in forward.source
+    other = sj.diff("droptail", log=result, link="forward")
+    assert 0 < other.agreeing < other.packets
+    with pytest.raises(sj.InputError, match="limit: the recorded link changes"):
+        sj.diff("codel", log=result, limit="9 packets")
+    with pytest.raises(sj.InputError, match="link: names a link of a log"):
+        sj.diff("codel", "pie", link="forward")
+
+
+def test_the_busiest_direction_of_a_log_is_compared_with_another_manager() -> None:
+    flow = {"kind": "poisson", "rate": "6 Mbit/s", "direction": "reverse"}
+    document = {
+        "duration": "2 s",
+        "link": {"rate": "9 Mbit/s", "aqm": "pie"},
+        "flows": [flow],
+        "probes": {"packets": True},
+    }
+    result = sj.Scenario.build({**document, "reverse": {"rate": "5 Mbit/s", "aqm": "red"}}).run()
+    found = sj.diff("codel", log=result)
+    assert (found.b, found.packets) == ("red", result.at("reverse").number("arrived"))
+
+
 def before_warmup(run: dict[str, Any]) -> int:
     """Arrivals before the warm-up, not in the summary."""
     packets = store.load(run["folder"]).packets
@@ -378,7 +426,7 @@ def test_a_log_without_packets_or_of_a_trace_is_refused(cli: Cli, scenario_file:
     (tmp_path / "x.trace").write_text("1\n")
     sets = ["--set", "link.rate=", "--set", "link.trace=x.trace", "--set", "probes.packets=true"]
     folder = printed_json(cli("run", scenario_file, *sets, "--json"))["folder"]
-    refused(cli("aqm", "diff", "codel", "--log", folder), "only runs over a link of constant rate can be replayed")
+    refused(cli("aqm", "diff", "codel", "--log", folder), "only runs over a link with a rate can be replayed")
 
 
 def refused(result: Any, expected: str) -> None:

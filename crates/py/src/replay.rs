@@ -10,9 +10,11 @@ use pyo3::types::PyDict;
 use serde_json::{Map, Value, json};
 use sojourn_aqm::replay::tc::TcSpec;
 use sojourn_aqm::replay::{self, Arrival, Comparison, Difference, Fate, RecordedFate, Recording, Reference, Replay};
-use sojourn_aqm::replay::{DropNotification, ReplayLink, State};
+use sojourn_aqm::replay::{DropNotification, ReplayChange, ReplayLink, State};
 use sojourn_aqm::{DropReason, Duration, Ecn, Host, Instant, Link, Meta, Qdisc, Rate, Rng, units};
-use sojourn_sim::scenario::{AqmSpec, UPTIME};
+use sojourn_sim::scenario::{AqmSpec, LinkSpec, UPTIME};
+use sojourn_sim::{Transmitter, stream_of_queue};
+use std::path::Path;
 
 type Queue = dyn Qdisc<u32> + Send;
 
@@ -37,6 +39,10 @@ pub struct Setup {
     drops_on_arrival: bool,
     /// Origin of the reported times, on the queue's clock.
     origin_ns: u64,
+    /// If the link changes during the run: its table (`link`) and the changes (`changes`, each with `at`), as JSON;
+    /// rate and limits are then read from it.
+    #[pyo3(default)]
+    changing: Option<String>,
 }
 
 /// One packet per row.
@@ -59,7 +65,7 @@ pub struct Columns<'py> {
 ///
 /// The codes are those of the column `fate` of a log, then 6 dropped with notification of the sender, 7 dropped without
 /// (both without a time), 8 still queued at that time, 9 dropped at that time for an unknown reason, 10 not to be
-/// compared.
+/// compared, 11 dropped at that time with the queue manager that another one replaced.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct FateColumns<'py> {
@@ -186,6 +192,9 @@ impl Setup {
         if copies.is_none() {
             check_effects(&aqm.config, "a replay")?;
         }
+        if let Some(changing) = &self.changing {
+            return self.changing_replay(aqm, arrivals, copies, changing);
+        }
         let limits = limits_of(&self.limit)?;
         let rate = link_rate(&self.rate)?;
         // The kernel's recordings use the kernel's clock, so the queue's uptime is 0.
@@ -195,6 +204,46 @@ impl Setup {
         };
         let host = Host { link: Link { uptime, ..Link::new(rate, self.mtu) }, rng };
         let replay = Replay::new(arrivals, aqm.queue(limits, host), wire);
+        Ok(match copies {
+            Some(copies) => replay.with_copies(copies),
+            None => replay,
+        })
+    }
+
+    /// A replay with the changes of the recorded run: of the rate and the limits, and of the queue manager if `aqm` is
+    /// the recorded one.
+    fn changing_replay<'a>(
+        &self,
+        aqm: &AqmSpec,
+        arrivals: &'a [Arrival],
+        copies: Option<&'a [bool]>,
+        changing: &str,
+    ) -> PyResult<Replay<'a, Queue>> {
+        let values: Value = serde_json::from_str(changing).map_err(|e| input(format!("changes: {e}")))?;
+        let changes = values["changes"].as_array().map_or(&[][..], Vec::as_slice);
+        let read = LinkSpec::parse_changing("link", &values["link"], changes, Path::new("/"), &SharedLibraries);
+        let spec = read.map_err(|error| input(error.to_string()))?;
+        let link = self.link as usize;
+        let mut transmitter = Transmitter::new(&spec.service, spec.mtu, self.seed, link)
+            .ok_or_else(|| input("link: it has no transmitter of its own"))?;
+        let wire = ReplayLink::scheduled(move |start, bytes| transmitter.send(start, bytes).free);
+        let (follows, mut limits) = (aqm.config == spec.aqm.config, spec.limits);
+        let host = |link_spec: &LinkSpec, number| Host {
+            link: link_spec.nominal_link(),
+            rng: stream_of_queue(self.seed, link, number),
+        };
+        let mut queues = Vec::new();
+        for number in 1.. {
+            let Some((at, changed)) = spec.planned(number) else { break };
+            let Some(after) = changed.queue else { continue };
+            let (manager, keeps) = if follows { (&after.aqm, changed.keeps) } else { (aqm, true) };
+            if follows || after.limits != limits {
+                let queue = manager.queue(after.limits, host(&after, number as u64));
+                queues.push(ReplayChange { at: Instant::ZERO + at, queue, keeps });
+            }
+            limits = after.limits;
+        }
+        let replay = Replay::new(arrivals, aqm.queue(spec.limits, host(&spec, 0)), wire).with_changes(queues);
         Ok(match copies {
             Some(copies) => replay.with_copies(copies),
             None => replay,
@@ -265,6 +314,7 @@ impl FateColumns<'_> {
             Ok(match fate {
                 0 | 1 => RecordedFate::Sent { at, marked: fate == 1 },
                 2..=5 => RecordedFate::DroppedAt { at, reason: Some(DropReason::ALL[fate as usize - 2]) },
+                11 => RecordedFate::DroppedAt { at, reason: Some(DropReason::Replaced) },
                 6 | 7 => RecordedFate::Dropped { notified: fate == 6 },
                 8 => RecordedFate::Waiting { until: at },
                 9 => RecordedFate::DroppedAt { at, reason: None },

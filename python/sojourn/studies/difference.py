@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import combinations
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import polars as pl
 
 from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.io.traces.arrivals import Arrivals, from_result, from_vector, random_arrivals
 from sojourn.model.aqms.spelling import spelled_aqm
 from sojourn.model.results.result import Result
-from sojourn.model.scenarios.scenario import Scenario
+from sojourn.model.scenarios.scenario import Scenario, changed_directions
 from sojourn.studies.runs.store import load
 
 if TYPE_CHECKING:
@@ -48,6 +52,8 @@ class Difference:
     """First packet treated differently, and both queues before its verdict; None if there is none."""
     instead: str | None = None
     """Name of the matching variant, if a Linux recording is compared with another variant `a`."""
+    directions: dict[str, Difference] = field(default_factory=dict)
+    """Of a log with several directions under the manager: each by its name; the numbers above are their sums."""
     shared_buckets: tuple[tuple[int, int], ...] = ()
     """Flows that the kernel must have hashed to one bucket, as all packets agree only then."""
 
@@ -70,6 +76,7 @@ class Difference:
             "instead": self.instead,
             "shared_buckets": [list(pair) for pair in self.shared_buckets],
             "first_difference": self.first_difference,
+            "directions": {name: one.to_dict() for name, one in self.directions.items()},
         }
 
 
@@ -80,6 +87,7 @@ def diff(
     vector: Path | str | None = None,
     scenario: Scenario | Path | str | None = None,
     log: Result | Path | str | None = None,
+    link: str | None = None,
     rate: str | None = None,
     limit: str | None = None,
     packets: int | None = None,
@@ -91,12 +99,17 @@ def diff(
     The arrivals are random (`rate`, `packets`), or those of a kernel `vector`, of a `log` (a result with the probe
     `packets`), or of a run of `scenario` under `a`. Without `b`, `a` is compared with the recorded verdicts of the
     vector or log. Senders do not react to verdicts. `limit` and `seed` replace the recorded ones.
+
+    Of a log, every direction under a manager with the name of `a` is compared, else the one with most bytes; or `link`.
+    Changes of rate and limit happen as in the run, those of the manager if `a` is the recorded one.
     """
     sources = [name for name, value in (("vector", vector), ("scenario", scenario), ("log", log)) if value is not None]
     if len(sources) > 1:
         raise InputError(f"{' and '.join(sources)} exclude each other; give one source of arrivals")
     if sources and (rate is not None or packets is not None):
         raise InputError(f"rate and packets are for synthetic arrivals; the {sources[0]} has its own")
+    if link is not None and log is None:
+        raise InputError("link: names a link of a log; give the log, or leave it out")
     if b is None and sources not in (["vector"], ["log"]):
         raise InputError("nothing to compare with; give a second AQM, a vector or a log")
     if seed is not None and not 0 <= seed < 2**64:
@@ -109,13 +122,76 @@ def diff(
     if vector is not None:
         arrivals = from_vector(vector)
     elif log is not None:
-        arrivals = from_result(log if isinstance(log, Result) else load(log))
+        return _diff_log(log if isinstance(log, Result) else load(log), texts, link, (limit, seed), progress)
     else:
         count, seed = PACKETS if packets is None else packets, SEED if seed is None else seed
         arrivals = random_arrivals(rate or RATE, limit or LIMIT, count, seed)
     if seed is not None:
         arrivals = arrivals.with_seed(seed)
     return _diff(arrivals, texts, limit, progress)
+
+
+def _diff_log(
+    log: Result,
+    texts: list[str],
+    link: str | None,
+    replaced: tuple[str | None, int | None],
+    progress: Callable[[float], None] | None,
+) -> Difference:
+    """Compare on the arrivals at the links of a log; `replaced` are the limit and the seed instead of the recorded."""
+    limit, seed = replaced
+    runs = [log.at(link)] if link is not None else _links_under(log, texts[0])
+    found = {}
+    for place, run in enumerate(runs):
+        arrivals = from_result(run, _changes_of(run.scenario.document, run.link_number(run.link)))
+        if seed is not None:
+            arrivals = arrivals.with_seed(seed)
+        share = partial(_share, progress, place, len(runs))
+        found[run.link] = _diff(arrivals, texts, limit, share)
+    [one, *others] = found.values()
+    return _summed(one, found) if others else one
+
+
+def _share(progress: Callable[[float], None] | None, place: int, all_of: int, share: float) -> None:
+    if progress is not None:
+        progress((place + share) / all_of)
+
+
+def _links_under(log: Result, text: str) -> list[Result]:
+    """Directions of a log with packets whose manager has the name in `text`, else the direction with most bytes."""
+    packets = log.table("packets")
+    sizes = dict(packets.group_by("link").agg(pl.col("bytes").sum()).iter_rows())
+    links = [one for name in log.link_names if (one := log.at(name)).link_number(name) in sizes]
+    name = re.split(r"[@\s({]", text)[0]
+    return (
+        [one for one in links if one.setup.get("aqm", {}).get("name") == name]
+        or sorted(links, key=lambda one: -sizes[one.link_number(one.link)])[:1]
+        or [log]
+    )
+
+
+def _summed(one: Difference, found: dict[str, Difference]) -> Difference:
+    """The comparisons of several directions in one; the first difference is the earliest of all."""
+    firsts = [each.first_difference for each in found.values() if each.first_difference is not None]
+    sums = {name: sum(getattr(each, name) for each in found.values()) for name in _COUNTS}
+    first = min(firsts, key=lambda first: first["at_ns"], default=None)
+    source = "; ".join(each.source for each in found.values())
+    return replace(one, source=source, first_difference=first, directions=found, **sums)
+
+
+def _changes_of(document: Mapping[str, Any], number: int) -> list[dict[str, Any]]:
+    """Changes of the queue with this number during a run, each with its time `at`."""
+    first = 0 if "nodes" in document else 2
+    path: tuple[str, ...] = (("link",), ("reverse",))[number] if number < first else ()
+    if not path:
+        hop = document["links"][(number - first) // 2]["name"]
+        path = ("links", hop, "reverse") if number % 2 else ("links", hop)
+    return [
+        {"at": entry["at"], **keys}
+        for entry in document.get("changes", ())
+        for where, keys in changed_directions(entry)
+        if where == path
+    ]
 
 
 def compare_arrivals(arrivals: Arrivals, aqm: str) -> Difference:
@@ -141,6 +217,8 @@ def _diff(
             instead = queues[0]["instead"]
         arrivals = replace(arrivals, setup={**arrivals.setup, **setup})
     if limit is not None:
+        if "changing" in arrivals.setup:
+            raise InputError("limit: the recorded link changes, and its changes have limits; leave it out")
         arrivals = arrivals.with_limit(limit)
     b = texts[1] if len(texts) > 1 else None
 
@@ -207,8 +285,12 @@ def _recorded_under(
 ) -> Arrivals:
     parsed = scenario if isinstance(scenario, Scenario) else Scenario.load(scenario)
     run = parsed.replace({parsed.aqm_path: aqm, "probes.packets": True}).run(seed, progress=progress)
-    return from_result(run)
+    return from_result(run, _changes_of(run.scenario.document, 0))
 
 
 def _text(aqm: Aqm | str) -> str:
     return aqm if isinstance(aqm, str) else aqm.text
+
+
+_COUNTS = ("packets", "agreeing", "same_verdicts", "differing_labels")
+"""Fields of a `Difference` that are sums over directions."""

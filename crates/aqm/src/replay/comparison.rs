@@ -332,7 +332,7 @@ impl Recording {
         if let Some(&i) = a.decided().iter().find(|&i| differs(i)) {
             return Some(i as usize);
         }
-        let next = a.next_at().unwrap_or(Instant::NEVER);
+        let next = a.next_decision().unwrap_or(Instant::NEVER);
         while let Some((_, i)) = self.order.get(*passed).filter(|&&(at, _)| at < next) {
             *passed += 1;
             if differs(i) {

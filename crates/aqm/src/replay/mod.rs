@@ -1,4 +1,5 @@
-//! Replays recorded arrivals through a queue discipline above a link of constant rate, and records each packet's fate.
+//! Replays recorded arrivals through a queue discipline above a link with a rate, and records each packet's fate. The
+//! link's rate and the queue may change at given times.
 //!
 //! A [`Replay`] is open loop: senders do not react. It agrees to the nanosecond with the run in which the arrivals were
 //! recorded, in the simulator or in the Linux kernel, because a [`ReplayLink`] orders simultaneous events as that one
@@ -15,7 +16,7 @@ pub use pattern::arrivals;
 
 use crate::aqm::DropReason;
 use crate::packet::{Ecn, Meta};
-use crate::qdisc::{DequeueResult, EnqueueResult, Qdisc, Sink};
+use crate::qdisc::{DequeueResult, EnqueueResult, Qdisc, Sink, drop_all};
 use crate::rate::{Rate, Serializer};
 use crate::time::{Duration, Instant};
 use alloc::boxed::Box;
@@ -32,35 +33,61 @@ pub struct Arrival {
 }
 
 /// The link below the queue.
-#[derive(Clone, Debug)]
 pub struct ReplayLink {
-    serializer: Serializer,
+    pace: Pace,
     overhead: u32,
     arrival_first: bool,
-    carries_remainder: bool,
+}
+
+/// Transmission times of a link.
+enum Pace {
+    /// Exact in the long run.
+    Exact(Box<Serializer>),
+    /// Whole nanoseconds per packet.
+    Rounded(Rate),
+    /// End of the transmission of so many bytes that starts at this instant.
+    Scheduled(Box<dyn FnMut(Instant, u32) -> Instant + Send>),
 }
 
 impl ReplayLink {
     /// A link of the simulator: a departure precedes an arrival at the same instant, and fractions of a nanosecond
     /// carry over to the next packet. Overhead is part of a packet's length. `rate` is above zero.
     pub fn simulator(rate: Rate) -> Self {
-        Self { serializer: Serializer::new(rate), overhead: 0, arrival_first: false, carries_remainder: true }
+        Self { pace: Pace::Exact(Box::new(Serializer::new(rate))), overhead: 0, arrival_first: false }
+    }
+
+    /// A link of the simulator whose rate changes. `end` returns when the transmission of a number of bytes ends that
+    /// starts at an instant; transmissions start in order of time.
+    pub fn scheduled(end: impl FnMut(Instant, u32) -> Instant + Send + 'static) -> Self {
+        Self { pace: Pace::Scheduled(Box::new(end)), overhead: 0, arrival_first: false }
     }
 
     /// The device of recorded Linux kernel vectors: an arrival precedes a departure at the same instant, except the
     /// departure of a packet that the queue delayed, because its timer runs before the sender's. Each packet takes
     /// whole nanoseconds, and `overhead` bytes are added below the queue. `rate` is above zero.
     pub fn kernel(rate: Rate, overhead: u32) -> Self {
-        Self { serializer: Serializer::new(rate), overhead, arrival_first: true, carries_remainder: false }
+        Self { pace: Pace::Rounded(rate), overhead, arrival_first: true }
     }
 
-    fn time_for(&mut self, len: u32) -> Duration {
+    /// When the transmission of a packet that starts at `at` ends.
+    fn end(&mut self, at: Instant, len: u32) -> Instant {
         let bytes = len + self.overhead;
-        match self.carries_remainder {
-            true => self.serializer.time_for(bytes),
-            false => self.serializer.rate().time_for(bytes as u64),
+        match &mut self.pace {
+            Pace::Exact(serializer) => at + serializer.time_for(bytes),
+            Pace::Rounded(rate) => at + rate.time_for(bytes as u64),
+            Pace::Scheduled(end) => end(at, bytes),
         }
     }
+}
+
+/// A change of the queue during a replay; it precedes other events at its instant.
+pub struct ReplayChange<Q: ?Sized> {
+    /// Time of the change.
+    pub at: Instant,
+    /// The queue from then on.
+    pub queue: Box<Q>,
+    /// Whether it takes over the backlog and the state; otherwise the backlog is dropped.
+    pub keeps: bool,
 }
 
 /// Fate of a packet.
@@ -178,6 +205,8 @@ pub struct Replay<'a, Q: Qdisc<u32> + ?Sized> {
     throttled: bool,
     /// Time of the last step.
     last: Instant,
+    /// Changes of the queue, the next one last.
+    changes: Vec<ReplayChange<Q>>,
 }
 
 impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
@@ -186,7 +215,15 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
         let table = FateTable { fates: vec![Fate::Waiting; arrivals.len()], ..FateTable::default() };
         let marked = Vec::with_capacity(arrivals.len());
         let (free, last) = (Instant::ZERO, Instant::ZERO);
-        Self { arrivals, queue, link, table, marked, next: 0, free, idle: true, throttled: false, last }
+        let changes = Vec::new();
+        Self { arrivals, queue, link, table, marked, next: 0, free, idle: true, throttled: false, last, changes }
+    }
+
+    /// The same for a queue that changes; `changes` are in order of time.
+    pub fn with_changes(mut self, mut changes: Vec<ReplayChange<Q>>) -> Self {
+        changes.reverse();
+        self.changes = changes;
+        self
     }
 
     /// The same for a queue that may duplicate packets and flip their bits. `copies` has an entry per arrival: whether
@@ -205,9 +242,12 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
         self.table.decided.clear();
         let Some((at, is_arrival)) = self.next_step() else { return false };
         self.last = at;
+        while self.changes.last().is_some_and(|change| change.at <= at) {
+            self.change();
+        }
         if is_arrival {
             self.arrive(at)
-        } else {
+        } else if !self.idle {
             self.serve(at)
         }
         true
@@ -222,6 +262,12 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     /// Time of the next step.
     pub fn next_at(&self) -> Option<Instant> {
         self.next_step().map(|(at, _)| at)
+    }
+
+    /// Time of the next step or change of the queue, before which no packet is decided.
+    pub fn next_decision(&self) -> Option<Instant> {
+        let change = self.changes.last().map(|change| change.at);
+        [self.next_at(), change].into_iter().flatten().min()
     }
 
     /// Fates so far.
@@ -261,7 +307,10 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     /// Time of the next step, and whether it is an arrival.
     fn next_step(&self) -> Option<(Instant, bool)> {
         let arrival = self.arrivals.get(self.next).map(|arrival| (arrival.at, true));
-        let service = Some((self.free, false)).filter(|_| !self.idle);
+        // After a change, delayed packets may leave earlier.
+        let change = self.changes.last().map(|change| change.at).filter(|_| self.throttled);
+        let free = change.map_or(self.free, |at| at.min(self.free));
+        let service = Some((free, false)).filter(|_| !self.idle);
         match (arrival, service) {
             (Some((at, _)), Some((free, _)))
                 if at < free || at == free && self.link.arrival_first && !self.throttled =>
@@ -270,6 +319,24 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
             }
             (arrival, None) => arrival,
             _ => service,
+        }
+    }
+
+    /// Makes the next change.
+    fn change(&mut self) {
+        let Some(ReplayChange { at, mut queue, keeps }) = self.changes.pop() else { return };
+        // A link that falls idle at this instant polls the old queue.
+        if !self.idle && !self.throttled && self.free <= at && self.queue.backlog().packets == 0 {
+            self.serve(self.free);
+        }
+        let mut sink = self.table.sink(at, None);
+        match self.queue.as_any().filter(|_| keeps) {
+            Some(old) => queue.inherit(old, at, &mut sink).expect("a queue takes over its own discipline's state"),
+            None => drop_all(&mut *self.queue, at, &mut sink),
+        }
+        self.queue = queue;
+        if core::mem::take(&mut self.throttled) {
+            self.free = at;
         }
     }
 
@@ -296,7 +363,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
                     let marked = self.table.ecn_of(packet, meta) == Ecn::Ce && came.meta.ecn != Ecn::Ce;
                     self.table.decide(packet, Fate::Sent { at, marked });
                 }
-                self.free = at + self.link.time_for(meta.len);
+                self.free = self.link.end(at, meta.len);
             }
             DequeueResult::NotBefore(later) if later < Instant::NEVER => (self.free, self.throttled) = (later, true),
             DequeueResult::Empty | DequeueResult::NotBefore(_) => self.idle = true,

@@ -272,3 +272,26 @@ fn the_clock_of_a_compared_queue_never_goes_back() {
     assert_eq!(comparison.first(), None);
     State::before_arrival(replay("pie"), 1);
 }
+
+#[test]
+fn a_change_of_the_queue_precedes_its_instant() {
+    // Two packets wait when the queue changes, at the instant at which the first would leave.
+    let arrivals = arrivals_at(&[0, 0, 0]);
+    let changed = |aqm, keeps| {
+        let change = ReplayChange { at: at(PACKET), queue: queue(aqm, 9), keeps };
+        let replay =
+            Replay::new(&arrivals, queue("droptail", 9), ReplayLink::simulator(RATE)).with_changes(vec![change]);
+        assert_eq!(replay.next_decision(), Some(Instant::ZERO));
+        replay.run()
+    };
+    assert_eq!(changed("droptail", true), [sent(0), sent(PACKET), sent(2 * PACKET)]);
+    let dropped = Fate::Dropped { at: at(PACKET), reason: DropReason::Replaced, arriving: false };
+    assert_eq!(changed("codel", false), [sent(0), dropped, dropped]);
+}
+
+#[test]
+fn a_scheduled_link_ends_transmissions_as_told() {
+    let arrivals = arrivals_at(&[0, 0, 0]);
+    let link = ReplayLink::scheduled(|start, bytes| start + Duration::from_nanos(i64::from(bytes) * 1000));
+    assert_eq!(Replay::new(&arrivals, queue("droptail", 9), link).run(), [0, 1_500_000, 3_000_000].map(sent));
+}

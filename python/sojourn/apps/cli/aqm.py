@@ -115,6 +115,7 @@ def show_command(name: str, as_json: bool) -> None:
     "--scenario", type=options.PATH, metavar="FILE", help="Take the arrivals from a run of this scenario with A."
 )
 @click.option("--log", type=options.PATH, metavar="RESULT", help="Take the arrivals from a result with probes.packets.")
+@click.option("--link", metavar="NAME", help="Link of the log [each direction under A's name, or the busiest].")
 @click.option("--rate", metavar="RATE", help="Rate of the link [10 Mbit/s].")
 @click.option("--limit", metavar="LIMIT", help="Size limit of the queues [as recorded, or 1000 packets].")
 @click.option("--packets", type=click.IntRange(min=1), metavar="N", help="Number of random arrivals [20000].")
@@ -132,6 +133,7 @@ def diff_command(
     vector: Path | None,
     scenario: Path | None,
     log: Path | None,
+    link: str | None,
     rate: str | None,
     limit: str | None,
     packets: int | None,
@@ -156,6 +158,7 @@ def diff_command(
             vector=vector,
             scenario=scenario,
             log=log,
+            link=link,
             rate=rate,
             limit=limit,
             packets=packets,

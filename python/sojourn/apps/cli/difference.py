@@ -12,7 +12,11 @@ if TYPE_CHECKING:
 
 
 def print_difference(found: Difference) -> None:
-    """Print the inputs, the agreement, and the first difference with both queues before it."""
+    """Print the inputs, the agreement, and the first difference with both queues before it; for each direction."""
+    if found.directions:
+        for one in found.directions.values():
+            print_difference(one)
+        return
     output.print_note(f"A: {found.a}")
     output.print_note(f"B: {found.b}")
     output.print_note(f"Arrivals: {found.source}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,20 +69,16 @@ def random_arrivals(rate: str, limit: str, packets: int, seed: int) -> Arrivals:
     return Arrivals(f"{packets} synthetic arrivals (seed {seed})", columns, setup)
 
 
-def from_result(result: Result) -> Arrivals:
-    """Arrivals and fates at the forward link of a run with the probe `packets`.
+def from_result(result: Result, changes: Sequence[Mapping[str, Any]] = ()) -> Arrivals:
+    """Arrivals and fates at `link` of a run with the probe `packets`; a replay makes the `changes` of the link.
 
-    For an emulated shell, those of the direction with more packets. Raises `InputError` for links that a replay cannot
-    reproduce.
+    Raises `InputError` for links that a replay cannot reproduce.
     """
-    if result.is_shell:
-        result = max(result.directions, key=lambda one: one.number("arrived") or 0)
     document, where = result.scenario.document, result.folder or result
     link, number = result.setup, result.link_number(result.link)
-    if (key := non_replayable_key(link)) is not None:
-        raise InputError(f"{where}: its link has {key}; only runs over a link of constant rate can be replayed")
-    if "changes" in document:
-        raise InputError(f"{where}: its queues change during the run; only runs without such changes can be replayed")
+    first = (link.get("rate") or "").partition("@")[0]
+    if (key := non_replayable_key({**link, "rate": first})) is not None:
+        raise InputError(f"{where}: its link has {key}; only runs over a link with a rate can be replayed")
     sent, waiting = (result.table(name).filter(pl.col("link") == number) for name in ("packets", "waiting"))
     sent = sent.with_columns(fate_ns="time_ns", time_ns=pl.col("time_ns") - pl.col("sojourn_ns"))
     end_ns = pl.lit(round(1e9 * seconds(document["duration"])), pl.UInt64)
@@ -91,20 +88,25 @@ def from_result(result: Result) -> Arrivals:
         raise InputError(f"{where}: no packet reached the link; give a longer duration")
     limit = limit_text(link["limit"])
     mtu = sum(int(link[key].split()[0]) for key in ("mtu", "overhead"))
-    setup = _setup(rate=link["rate"], limit=limit, seed=result.seed, mtu=mtu, link=number)
+    setup = _setup(rate=first, limit=limit, seed=result.seed, mtu=mtu, link=number)
+    if changes or first != link["rate"]:
+        setup["changing"] = json.dumps({"link": link, "changes": list(changes)})
     columns = {name: table[name].to_numpy() for name in _LOG_COLUMNS}
     columns["dscp"] = np.zeros(table.height, np.uint8)
     recorded = {name: columns.pop(name) for name in ("fate", "fate_ns")}
+    recorded["fate"] = np.where(recorded["fate"] == _REPLACED, np.uint8(REPLACED), recorded["fate"])
     aqm, direction = result.scenario.aqm, ""
-    if result.is_shell:
+    if result.is_shell or result.link != result.link_names[0]:
         aqm, direction = str(result.summary["aqm"][0]), f" {result.link}"
-    source = f"{table.height} arrivals recorded from {aqm}{direction}, seed {result.seed}"
+    times = len({change["at"] for change in changes} | set((link["rate"] or "").split(",")[1:]))
+    changed = f", changed {times} times" if times > 1 else ", changed once" if times else ""
+    source = f"{table.height} arrivals recorded from {aqm}{direction}{changed}, seed {result.seed}"
     return Arrivals(source, columns, setup, recorded, recorded_aqm=aqm)
 
 
 def non_replayable_key(link: Mapping[str, Any]) -> str | None:
     """Key in which a link differs from a replay's link, which has a constant rate and plain framing; None if none."""
-    if "@" in (link.get("rate") or ""):
+    if "@" in (link.get("rate") or "") or link.get("change") == "opportunity":
         return "change"
     return next(
         (key for key, value in sorted(link.items()) if key not in _IGNORED_KEYS and value != _REPLAY_VALUES.get(key)),
@@ -268,7 +270,9 @@ def _enqueue_delay(first: Mapping[str, Any]) -> int:
 
 ETHERNET_MTU = 1514
 """Maximum packet of a vector: 1500 bytes of IP and 14 of Ethernet."""
-WAITING = 8
+WAITING, REPLACED = 8, 11
+"""Codes of recorded fates that tables have in another way."""
+_REPLACED = 6
 NOTIFY_ALL_DROPS = (True, True, True)
 """Notify senders of all drops on arrival: early, on overflow, and of a packet that was enqueued first."""
 _VERDICTS = {"pass": 0, "mark": 1, "drop_on_arrival": 6, "drop": 7}
@@ -292,5 +296,5 @@ _META_KEYS = (("qdisc", str, 0), ("rate_bps", int, 1), ("t0_mono_ns", int, 0), (
 _WORDS = {str: "text", int: "non-negative whole number"}
 _AFTER_QUEUE = {"delay", "reorder", "tick", "loss"}
 _REPLAY_VALUES = {"framing": "ethernet", "account": "adjusted", "mpu": "0 B"}
-_IGNORED_KEYS = {"gro", "rate", "overhead", "mtu", "aqm", "limit"} | _AFTER_QUEUE
+_IGNORED_KEYS = {"gro", "change", "rate", "overhead", "mtu", "aqm", "limit"} | _AFTER_QUEUE
 _LOG_COLUMNS = ["arrival", "time_ns", "bytes", "flow", "ecn", "from_host", "to_host", "fate", "fate_ns"]
