@@ -398,13 +398,16 @@ def emulate(words: list[str]) -> dict[str, Any]:
     (`is_temporary`), and whether nothing but errors is printed (`is_quiet`).
     """
 
-def emulated(logs: list[str], scenario_json: str) -> tuple[Output, str, dict[int, list[dict[int, int]]]]:
+def emulated(
+    logs: list[str], scenario_json: str
+) -> tuple[Output, str, dict[int, list[dict[int, int]]], list[list[int]]]:
     """Summary and tables of a simulation, computed from the logs of both directions of every link of a scenario.
 
     `logs` has the first link first, and of each link the forward direction first. Also, as JSON by queue name, how far
     each log agrees with a replay through the simulator's queue, and how many of its packets were late or refused; and,
     for each possible start of the statistics in ns, the payload in bytes that left for the first time from then on, by
-    queue and flow.
+    queue and flow; and per log the packets lost on the medium after their link, by their numbers
+    among its arrivals.
 
     The scenario gives names of links, warm-up, length and probes. Its traffic is read only to find out whether the load
     changes.

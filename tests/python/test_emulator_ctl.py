@@ -249,6 +249,58 @@ def test_the_log_of_a_changed_link_is_a_scenario_that_the_simulator_runs(tmp_pat
     assert again.run().totals["links"]["reverse"]["packets"] > 0
 
 
+CHANGES = (
+    "rate 3mbit",
+    "loss 10%",
+    "aqm codel target 7ms interval 30ms",
+    "limit 40 packets",
+    "pause --up",
+    "resume --up",
+    "aqm pie",
+    "delay 5ms",
+)
+
+
+def test_every_packet_of_a_changed_log_has_its_fate_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the table with all losses, in `aqm diff` for both directions, and in a simulation of the result."""
+    monkeypatch.chdir(tmp_path)
+    words = ("--log", "log", "--quiet", "--seed", 5, "--name", "home")
+    with running("link", "--rate", "4mbit", "--aqm", "codel target 1ms interval 10ms", *words) as link:
+        link.send(90)
+        for change in CHANGES:
+            done = shell("ctl", "home", *change.split())
+            assert (done.returncode, done.stderr) == (0, ""), change
+            link.send(60)
+        link.end()
+    result = sj.load("log")
+    report = json.loads(Path("log/shell.json").read_text())
+    packets = result.packets
+    for side in ("down", "up"):
+        gone = packets.filter(
+            (pl.col("link") == side) & (pl.col("lost") | pl.col("fate").cast(str).str.contains("drop"))
+        )
+        assert gone.height == report[side]["dropped"]
+    assert packets["lost"].sum() > 0
+    compared = shell("aqm", "diff", "codel target 1ms interval 10ms", "--log", "log", "--json")
+    assert compared.returncode == 0, compared.stdout
+    found = json.loads(compared.stdout)
+    assert found["agreeing"] == found["packets"] > 500
+    assert shell("aqm", "diff", "droptail", "--log", "log", "--link", "up").returncode == 1
+    done = shell("run", "log", "--json")
+    assert done.returncode == 0, done.stderr
+    again = sj.load(json.loads(done.stdout)["folder"])
+    assert again.engine == "simulate"
+    for number in (0, 1):
+        fates = [
+            one.table("packets")
+            .filter(pl.col("link") == number)
+            .sort("arrival")
+            .select("time_ns", "sojourn_ns", "bytes", "fate")
+            for one in (result, again)
+        ]
+        assert fates[0].equals(fates[1])
+
+
 def test_the_list_has_a_line_for_each_shell_and_its_limits() -> None:
     with running("link", "--rate", "12mbit", "--limit-up", "250 kB", "--name", "home") as link:
         first = shell("ctl", "home").stdout.splitlines()

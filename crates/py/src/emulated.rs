@@ -22,7 +22,7 @@ pub fn emulated_head(py: Python<'_>, path: PathBuf) -> PyResult<String> {
 /// link first, and of each link the forward direction (down) first. Also, as JSON by queue name, how far each log
 /// agrees with a replay through the simulator's queue, and how many of its packets were late or refused; and the
 /// payload in bytes that left for the first time from each instant on, in ns, at which the statistics can begin, by
-/// queue and flow.
+/// queue and flow; and per log the packets lost on the medium after their link, by their numbers among its arrivals.
 ///
 /// The scenario gives names of links, warm-up, length and probes. Its traffic is read only to find out whether the load
 /// changes.
@@ -32,7 +32,7 @@ pub fn emulated(
     py: Python<'_>,
     logs: Vec<PathBuf>,
     scenario_json: &str,
-) -> PyResult<(Output, String, BTreeMap<u64, log::Payload>)> {
+) -> PyResult<(Output, String, BTreeMap<u64, log::Payload>, Vec<Vec<u32>>)> {
     let found = py.detach(|| {
         let scenario = Scenario::parse_with(scenario_json, &[], Path::new("/"), &SharedLibraries).map_err(input)?;
         let names: Vec<String> = scenario.hops().map(|(name, ..)| name.to_string()).collect();
@@ -63,7 +63,7 @@ pub fn emulated(
     let about: serde_json::Map<_, _> = names.into_iter().enumerate().map(|(l, name)| (name, direction(l))).collect();
     let about = serde_json::Value::Object(about).to_string();
     let payload = found.payload.into_iter().map(|(start, left)| (start.as_nanos(), left)).collect();
-    Ok((Output::new(py, found.output)?, about, payload))
+    Ok((Output::new(py, found.output)?, about, payload, found.lost))
 }
 
 /// Number of a TCP flow in the logs of an emulated link: addresses as 4 or 16 bytes, ports of sender and receiver.

@@ -28,6 +28,8 @@ pub struct Results {
     pub overdue: Vec<(u64, u64)>,
     /// Per log: packets that the kernel rejected.
     pub rejected_writes: Vec<u64>,
+    /// Per log: numbers of the packets that were lost on the medium after their link.
+    pub lost: Vec<Vec<u32>>,
 }
 
 /// An error in one of several logs.
@@ -67,6 +69,7 @@ pub fn results(
         statistics.starts().iter().map(|&at| (at, vec![BTreeMap::new(); logs.len()])).collect();
     let mut replayed = LinkReplay::new(&hops, probes, seed, statistics);
     let (mut overdue, mut rejected_writes) = (vec![(0, 0); logs.len()], vec![0; logs.len()]);
+    let mut lost = vec![Vec::new(); logs.len()];
     let mut metas: Vec<Vec<Meta>> = vec![Vec::new(); logs.len()];
     for (l, record) in merged(logs) {
         let Record { at, number, kind, value, .. } = *record;
@@ -89,7 +92,10 @@ pub fn results(
                 replayed.dropped(event(&meta), reason);
             }
             RecordKind::Idle => replayed.on_empty_dequeue(at, l),
-            RecordKind::Lost => replayed.lost(at, l),
+            RecordKind::Lost => {
+                lost[l].push(number);
+                replayed.lost(at, l);
+            }
             RecordKind::Refused => rejected_writes[l] += 1,
             RecordKind::Payload => {
                 let meta = metas[l].get(number as usize).filter(|meta| value <= meta.len as u64);
@@ -109,7 +115,7 @@ pub fn results(
     let begun = payload.iter().find(|&&(start, _)| begun_at(start) == output.summary.warmup_s);
     let (begin, left) = begun.expect("the statistics begin at one of their instants");
     output.summary.goodput_bps = left[0].values().sum::<u64>() as f64 * 8.0 / (end - *begin).as_secs_f64();
-    Ok(Results { output, payload, agreement, overdue, rejected_writes })
+    Ok(Results { output, payload, agreement, overdue, rejected_writes, lost })
 }
 
 /// Metadata of a packet that left its queue at `at` after `sojourn` nanoseconds; under netem with a child, the time in

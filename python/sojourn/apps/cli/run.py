@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -69,6 +70,9 @@ def command(
 ) -> None:
     """Run SCENARIO, a TOML file, once; print its summary and store its results.
 
+    SCENARIO may be the folder of a result, whose scenario is run again. Of a shell's log (sojourn link --log), the
+    links, their changes and the recorded packets at their times are simulated.
+
     The exit code is 1 if an expectation (--expect) is not met.
 
     `sojourn scenario schema` prints the JSON Schema of scenario files, for editors.
@@ -81,7 +85,10 @@ def command(
     from sojourn.studies.runs.runner import Run, run_all
     from sojourn.studies.sentences import Vocabulary
 
-    parsed = Scenario.load(scenario, options.changes(sets), seed=seed)
+    if scenario.is_dir():
+        parsed = _of_result(scenario, options.changes(sets), seed)
+    else:
+        parsed = Scenario.load(scenario, options.changes(sets), seed=seed)
     seed = parsed.seed if seed is None else seed
     live_options = {"name": name, "meter": meter, "pcap": pcap}
     _check_live_options({"enter": enter, **live_options}, engine)
@@ -115,6 +122,19 @@ def command(
         output.print_note(f"qlog: {files[0].parent}, {len(files)} sender{'s' if len(files) > 1 else ''}")
     output.print_judgements(judgements)
     ctx.exit(failure)
+
+
+def _of_result(folder: Path, changes: Mapping[str, object], seed: int | None) -> Scenario:
+    """Scenario of a stored result, with other values of some keys."""
+    from sojourn.base.errors import InputError
+    from sojourn.engines.emulated.rerun import rerun_scenario
+    from sojourn.studies.runs.store import load
+
+    result = load(folder)
+    if result.is_log:
+        raise InputError(f"{folder}: a packet log has no scenario; give a scenario file, or the folder of a run")
+    parsed = rerun_scenario(result) if result.is_shell else result.scenario
+    return parsed.replace({"seed": result.seed if seed is None else seed, **changes})
 
 
 def _print(result: Result, title: str, given: Scenario) -> None:

@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import polars as pl
+
 from sojourn import _core
 from sojourn.base.errors import InputError, MissingError
 from sojourn.base.files import remove_stale, write_file
@@ -112,9 +114,11 @@ def result_of(
     """
     report = shell_report(folder)
     paths = logs or [folder / f"{side}.records" for side in SIDES]
-    output, link_reports, payload = _core.emulated([str(path) for path in paths], scenario.canonical)
+    output, link_reports, payload, lost = _core.emulated([str(path) for path in paths], scenario.canonical)
     result = Result.of(with_ordered_changes(scenario, paths) if traffic else _without_traffic(scenario), seed, output)
     result.engine = ENGINE
+    if "packets" in result.table_names:
+        result.add_table("packets", _with_losses(result.table("packets"), lost))
     links = json.loads(link_reports)
     if not traffic:
         links = _by_side(links, payload[round(1e9 * result.warmup_s)], result.duration_s - result.warmup_s)
@@ -130,6 +134,16 @@ def result_of(
         for name, table in windows_with_ends(windows, ends).items():
             result.add_table(name, table)
     return result, payload
+
+
+def _with_losses(packets: pl.DataFrame, lost: Sequence[Sequence[int]]) -> pl.DataFrame:
+    """Table `packets` with the column `lost`; `lost` are positions among the arrivals of each queue."""
+    pairs = [(link, arrival) for link, arrivals in enumerate(lost) for arrival in arrivals]
+    key = ["link", "arrival"]
+    found = pl.DataFrame(pairs, schema=key, orient="row").with_columns(pl.lit(True).alias("lost"))
+    found = found.with_columns(pl.col(name).cast(packets.schema[name]) for name in key)
+    joined = packets.join(found, on=key, how="left", maintain_order="left", validate="m:1")
+    return joined.with_columns(pl.col("lost").fill_null(value=False))
 
 
 def _by_side(links: Mapping[str, Any], left: Sequence[dict[int, int]], seconds: float) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -48,6 +48,19 @@ def export(result: Result, path: Path | str, *, side: str, link: str | None = No
 
     write_file(path, write)
     return frame.height
+
+
+def write_packets(path: Path | str, comment: str, name: str, packets: Iterable[tuple[int, RecordedPacket]]) -> None:
+    """Write the headers of packets with their times in ns, in order, as a capture of the interface `name`."""
+
+    def write(file: IO[bytes]) -> None:
+        file.write(_section(comment))
+        file.write(_interface(name))
+        for stamp_ns, packet in packets:
+            head, size = headers(packet)
+            file.write(_packet(stamp_ns, head, size, "", None))
+
+    write_file(path, write)
 
 
 def _number(result: Result, link: str) -> int:
