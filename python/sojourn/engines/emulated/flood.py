@@ -60,8 +60,9 @@ def send(spec: dict[str, Any]) -> None:
 
 def count(spec: dict[str, Any]) -> None:
     """Count arriving bytes; the time starts with the first datagram."""
-    # All other addresses of the subnet are local to this namespace; the sources need a route back.
-    subprocess.run(["ip", "route", "add", f"{subnet()}.128/26", "dev", "sojourn0"], check=True)
+    # The destinations are local to this namespace, which is the counter's own; the sources need a route back.
+    for words in (["local", f"{subnet()}.192/26", "dev", "lo"], [f"{subnet()}.128/26", "dev", "sojourn0"]):
+        subprocess.run(["ip", "route", "add", *words], check=True)
     selector, counts = selectors.DefaultSelector(), [0] * len(spec["loads"])
     for number in range(len(counts)):
         peer = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
