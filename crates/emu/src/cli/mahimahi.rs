@@ -90,7 +90,14 @@ fn parse_as<T: Args + Into<LinkOptions>>(
         prompts: found.command.is_empty(),
         ..Shell::new(name, [direction(Side::Up, up), direction(Side::Down, down)], args::command(&found.command)?)
     };
-    Ok(Invocation::Run(Box::new(ShellRequest { shell, strict: false, quiet: true, log: None, expected: Vec::new() })))
+    Ok(Invocation::Run(Box::new(ShellRequest {
+        shell,
+        strict: false,
+        quiet: true,
+        silent: false,
+        log: None,
+        expected: Vec::new(),
+    })))
 }
 
 /// Minimum mean duration of a cycle of on and off.

@@ -88,8 +88,10 @@ struct ShellRequest {
     shell: Shell,
     /// Whether an unfaithful run is a failure.
     strict: bool,
-    /// Whether nothing is printed at the end but errors and, if `strict`, faults.
+    /// Whether no report is printed at the end.
     quiet: bool,
+    /// Whether faults are not printed either, except incomplete logs.
+    silent: bool,
     /// Folder for the log.
     log: Option<Log>,
     /// Sentences that must be true of the link.
@@ -120,11 +122,11 @@ pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
             CommandResult::of(0)
         }
         Ok(Invocation::Run(request)) => {
-            let ShellRequest { shell, strict, quiet, log, expected } = *request;
+            let ShellRequest { shell, strict, quiet, silent, log, expected } = *request;
             let command = shell.command.words().join(" ");
             let (ended, succeeded) = match shell::run(shell, own) {
                 Ok(outcome) => {
-                    let ended = report(&outcome, &command, strict, quiet, log.as_ref());
+                    let ended = report(&outcome, &command, (quiet, silent), strict, log.as_ref());
                     (ended, matches!(outcome.status, Status::Exited(0)))
                 }
                 Err(error) => (fail(&error), false),
@@ -159,7 +161,13 @@ fn fail(error: &Error) -> CommandResult {
 }
 
 /// Prints the outcome, and returns the exit code.
-fn report(outcome: &Outcome, command: &str, strict: bool, quiet: bool, log: Option<&Log>) -> CommandResult {
+fn report(
+    outcome: &Outcome,
+    command: &str,
+    (quiet, silent): (bool, bool),
+    strict: bool,
+    log: Option<&Log>,
+) -> CommandResult {
     if let Status::NotStarted(errno) = outcome.status {
         let error = std::io::Error::from_raw_os_error(errno);
         print_line(&format!("Error: {command}: {error}; give the name of a program after --"));
@@ -171,10 +179,8 @@ fn report(outcome: &Outcome, command: &str, strict: bool, quiet: bool, log: Opti
     if !quiet {
         outcome.lines().iter().for_each(|line| print_line(&format!("{name}: {line}")));
     }
-    // A quiet shell adds nothing to the output of its command, unless it changes the exit code.
-    if !quiet || strict {
-        faults.iter().for_each(|fault| print_line(&format!("{name}: not faithful: {}", fault.0)));
-    }
+    let printed = if silent { &outcome.log_faults() } else { &faults };
+    printed.iter().for_each(|fault| print_line(&format!("{name}: not faithful: {}", fault.0)));
     let failed = strict && !faults.is_empty();
     let mut unwritten = false;
     let log = log.map(|log| &log.folder).filter(|folder| match write_atomic(&folder.join(SHELL_FILE), outcome.json().as_bytes()) {

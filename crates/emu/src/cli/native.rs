@@ -200,7 +200,9 @@ fn request(
         spin: span("--spin", &common.spin, Duration::ZERO)?,
         ..Shell::new(name, directions, command)
     };
-    Ok(ShellRequest { shell, strict: common.strict, quiet: common.quiet, log, expected })
+    // A quiet shell adds nothing to the output of its command, unless it changes the exit code.
+    let silent = common.quiet && !common.strict;
+    Ok(ShellRequest { shell, strict: common.strict, quiet: common.quiet, silent, log, expected })
 }
 
 /// Interface to attach to.

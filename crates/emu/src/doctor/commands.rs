@@ -1,4 +1,4 @@
-//! What each command needs, and whether it works here: each is probed by doing what it does.
+//! Needs of each command, and whether it works here: the probe does the same as the command.
 
 use crate::Error;
 use crate::event_loop::control_socket::ControlSocket;

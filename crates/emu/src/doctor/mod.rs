@@ -39,10 +39,10 @@ impl Interruption {
 /// stop if it returns false.
 ///
 /// The JSON has `possible` (whether shells are), `checks` (`name`; `ok`; `needed`, whether shells are impossible without
-/// it; `text`; `remedy`, also under its former name `mend`), `commands` (`command`; `possible`; its needs `device`,
+/// this feature; `text`; `remedy`, also under its former name `mend`), `commands` (`command`; `possible`; its needs `device`,
 /// `namespace`, `capability` and `kernel`; `text` and `remedy` if it is impossible), `timer_ns` (how late waits of 1 ms
 /// ended), `rates` (medians of five measurements each, with `runs` and `faithful_runs`), `highest_faithful_rates` (one per
-/// round, the highest rate up to which all were faithful; ascending, `null` for none) and their median,
+/// round, the last rate before one that is not faithful; ascending, `null` for none) and their median,
 /// `highest_faithful_rate`.
 pub fn examine(measures: bool, goes_on: &mut dyn FnMut(usize, usize) -> bool) -> Result<Value, Interruption> {
     let rows: Vec<(Value, bool)> = REQUIREMENTS.iter().map(|requirement| requirement.examine()).collect();

@@ -50,7 +50,7 @@ fn summary(rounds: &[Vec<Measurement>]) -> Value {
     })
 }
 
-/// Index of the highest rate of each round up to which all rates were faithful, in ascending order, `None` first.
+/// Index of the last rate of each round before one that is not faithful, in ascending order, `None` first.
 fn highest(rounds: &[Vec<Measurement>]) -> Vec<Option<usize>> {
     let up_to = |round: &Vec<Measurement>| round.iter().take_while(|run| run.faithful).count().checked_sub(1);
     let mut found: Vec<_> = rounds.iter().map(up_to).collect();

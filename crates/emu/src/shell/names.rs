@@ -12,7 +12,7 @@ pub struct NameServers {
 }
 
 impl NameServers {
-    /// Those of this machine.
+    /// Reads the file of this machine.
     pub fn read() -> Self {
         let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
         let server = |line: &str| line.trim().strip_prefix("nameserver")?.trim().parse::<IpAddr>().ok();
@@ -34,7 +34,7 @@ impl NameServers {
     }
 }
 
-/// `/etc/hosts` in which `names` have the addresses of `block`'s host, and no others: a resolver may return the
+/// Text of `/etc/hosts` that gives `names` the addresses of `block`'s host, and no others: a resolver may return the
 /// addresses of every line with a name.
 pub fn hosts(own: &str, names: &[String], block: AddressBlock) -> String {
     let (v4, v6) = block.host();
@@ -56,8 +56,8 @@ pub fn hosts(own: &str, names: &[String], block: AddressBlock) -> String {
     text
 }
 
-/// `/etc/nsswitch.conf` by which host names are resolved from `/etc/hosts` first, and then from the name server alone:
-/// another source, such as systemd-resolved, would answer from outside.
+/// Text of `/etc/nsswitch.conf` for host names from `/etc/hosts` first, and then from the name server alone: another
+/// source, such as systemd-resolved, would answer from outside.
 pub fn name_switch(own: &str) -> String {
     let is_of_hosts = |line: &&str| line.trim_start().starts_with("hosts:");
     let others = own.lines().filter(|line| !is_of_hosts(line)).map(str::to_string);

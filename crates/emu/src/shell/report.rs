@@ -73,6 +73,11 @@ impl Outcome {
         faults.into_iter().map(RunFault).collect()
     }
 
+    /// Those faults that concern the logs: they are incomplete.
+    pub fn log_faults(&self) -> Vec<RunFault> {
+        self.reports.iter().filter_map(|report| incomplete(report.side.name(), report)).map(RunFault).collect()
+    }
+
     /// Everything about the run except its packets, as JSON.
     pub fn json(&self) -> String {
         let direction = |i: usize| {
@@ -160,7 +165,7 @@ pub fn late(place: &str, report: &Report) -> Option<String> {
     let bound = LATE.as_nanos() as u64;
     let overdue: u64 =
         report.lateness.buckets().filter(|&(from, ..)| from >= bound).map(|(_, _, packets)| packets).sum();
-    // Of fewer than a hundred packets, the percentile is the latest one, which tells nothing about the others.
+    // The 99th percentile of fewer than a hundred packets is the latest one alone.
     let late = report.lateness.quantile(LATE_QUANTILE).filter(|&late| late > bound as f64 && overdue > 1)?;
     let ms = late / 1e6;
     Some(format!("{place}: 1 % of the packets left more than {ms:.1} ms late (bound: {LATE})"))

@@ -31,7 +31,6 @@ pub fn new_network(unprivileged: bool) -> io::Result<bool> {
 /// Runs `f` in the network namespace of `file`, such as `/proc/1/ns/net`, and returns to the current one. Requires a
 /// single-threaded process.
 pub fn in_network_namespace<T>(file: &Path, f: impl FnOnce() -> T) -> io::Result<T> {
-    use super::process::{NET_ADMIN, is_capable};
     use nix::sched::setns;
     let (target, original) = (fs::File::open(file)?, fs::File::open("/proc/self/ns/net")?);
     setns(&target, CloneFlags::CLONE_NEWNET)?;
