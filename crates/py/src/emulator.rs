@@ -18,8 +18,8 @@ pub struct EndedCommand {
 ///
 /// Returns the exit `code`, or minus the signal number if a signal ended the command; the folder `log` of the log from
 /// which a result can be made, if one was requested; the sentences `expected` that must be true of it, if the command
-/// succeeded; whether these are its only use (`is_temporary`), and whether nothing but errors is printed (`is_quiet`). Only for
-/// a single-threaded process, because it forks.
+/// succeeded; whether these are its only use (`is_temporary`), and whether nothing but errors is printed (`is_quiet`).
+/// Only for a single-threaded process, because it forks.
 #[pyfunction]
 #[cfg(target_os = "linux")]
 pub fn emulate(words: Vec<String>) -> EndedCommand {
@@ -37,9 +37,9 @@ pub fn emulate(words: Vec<String>) -> EndedCommand {
     EndedCommand { code: 3, log: None, is_temporary: false, expected: Vec::new(), is_quiet: false }
 }
 
-/// Checks what this machine can emulate, as JSON; with `measures` also the rates, which takes about twenty seconds. Only
-/// for a single-threaded process. Before each measurement signals are handled, and `progress` is called with the share done, the measurements made and
-/// their total.
+/// Checks what this machine can emulate, as JSON; with `measures` also the rates, which takes about twenty seconds.
+/// Only for a single-threaded process. Before each measurement signals are handled, and `progress` is called with the
+/// share done, the measurements made and their total.
 #[pyfunction]
 #[pyo3(signature = (progress = None, measures = true))]
 #[cfg(target_os = "linux")]

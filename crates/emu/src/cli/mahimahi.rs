@@ -4,7 +4,7 @@
 use super::args::{self, OperandLimit};
 use super::help::{self, Help};
 use super::kinds::loss;
-use super::{Invocation, ShellRequest};
+use super::{Invocation, Printed, ShellRequest};
 use crate::Error;
 use crate::path::{DirectionConfig, LogConfig, LogFormat, PathKind, Side};
 use crate::shell::{MeterView, Shell};
@@ -93,8 +93,7 @@ fn parse_as<T: Args + Into<LinkOptions>>(
     Ok(Invocation::Run(Box::new(ShellRequest {
         shell,
         strict: false,
-        quiet: true,
-        silent: false,
+        printed: Printed::Faults,
         log: None,
         expected: Vec::new(),
     })))

@@ -83,15 +83,23 @@ impl Log {
 /// Maximum number of temporary folders that are tried.
 const MAX_FOLDERS: u32 = 1000;
 
+/// Output of a shell at its end, beside errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Printed {
+    /// The report and the faults.
+    Everything,
+    Faults,
+    /// Faults that leave a log incomplete.
+    LogFaults,
+}
+
 /// A shell, and the handling of its outcome.
 struct ShellRequest {
     shell: Shell,
     /// Whether an unfaithful run is a failure.
     strict: bool,
-    /// Whether no report is printed at the end.
-    quiet: bool,
-    /// Whether faults are not printed either, except incomplete logs.
-    silent: bool,
+    /// Output at the end.
+    printed: Printed,
     /// Folder for the log.
     log: Option<Log>,
     /// Sentences that must be true of the link.
@@ -122,11 +130,11 @@ pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
             CommandResult::of(0)
         }
         Ok(Invocation::Run(request)) => {
-            let ShellRequest { shell, strict, quiet, silent, log, expected } = *request;
+            let ShellRequest { shell, strict, printed, log, expected } = *request;
             let command = shell.command.words().join(" ");
             let (ended, succeeded) = match shell::run(shell, own) {
                 Ok(outcome) => {
-                    let ended = report(&outcome, &command, (quiet, silent), strict, log.as_ref());
+                    let ended = report(&outcome, &command, printed, strict, log.as_ref());
                     (ended, matches!(outcome.status, Status::Exited(0)))
                 }
                 Err(error) => (fail(&error), false),
@@ -134,7 +142,8 @@ pub fn main(words: &[String], own: &dyn Catalogue) -> CommandResult {
             match log {
                 Some(log) if ended.log.is_some() => {
                     let expected = if succeeded { expected } else { Vec::new() };
-                    CommandResult { is_temporary: log.is_temporary, expected, is_quiet: quiet, ..ended }
+                    let is_quiet = printed != Printed::Everything;
+                    CommandResult { is_temporary: log.is_temporary, expected, is_quiet, ..ended }
                 }
                 log => {
                     log.into_iter().for_each(Log::discard);
@@ -161,13 +170,7 @@ fn fail(error: &Error) -> CommandResult {
 }
 
 /// Prints the outcome, and returns the exit code.
-fn report(
-    outcome: &Outcome,
-    command: &str,
-    (quiet, silent): (bool, bool),
-    strict: bool,
-    log: Option<&Log>,
-) -> CommandResult {
+fn report(outcome: &Outcome, command: &str, printed: Printed, strict: bool, log: Option<&Log>) -> CommandResult {
     if let Status::NotStarted(errno) = outcome.status {
         let error = std::io::Error::from_raw_os_error(errno);
         print_line(&format!("Error: {command}: {error}; give the name of a program after --"));
@@ -176,11 +179,11 @@ fn report(
     }
     let faults = outcome.faults();
     let name = &outcome.shell.name;
-    if !quiet {
+    if printed == Printed::Everything {
         outcome.lines().iter().for_each(|line| print_line(&format!("{name}: {line}")));
     }
-    let printed = if silent { &outcome.log_faults() } else { &faults };
-    printed.iter().for_each(|fault| print_line(&format!("{name}: not faithful: {}", fault.0)));
+    let told = if printed == Printed::LogFaults { &outcome.log_faults() } else { &faults };
+    told.iter().for_each(|fault| print_line(&format!("{name}: not faithful: {}", fault.0)));
     let failed = strict && !faults.is_empty();
     let mut unwritten = false;
     let log = log.map(|log| &log.folder).filter(|folder| match write_atomic(&folder.join(SHELL_FILE), outcome.json().as_bytes()) {

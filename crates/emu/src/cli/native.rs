@@ -4,7 +4,7 @@ use super::args::{self, OperandLimit, text};
 use super::help::{self, Help};
 use super::kinds::{delays, links, losses};
 use super::options::{CommonOptions, DelayOptions, DirectionOption, LinkOptions, LossOptions};
-use super::{Invocation, Log, ShellRequest};
+use super::{Invocation, Log, Printed, ShellRequest};
 use crate::Error;
 use crate::path::{DirectionConfig, Gso, LogConfig, LogFormat, PathKind, Side};
 use crate::shell::{AttachPoint, InnerCommand, MeterView, Shell};
@@ -200,9 +200,13 @@ fn request(
         spin: span("--spin", &common.spin, Duration::ZERO)?,
         ..Shell::new(name, directions, command)
     };
-    // A quiet shell adds nothing to the output of its command, unless it changes the exit code.
-    let silent = common.quiet && !common.strict;
-    Ok(ShellRequest { shell, strict: common.strict, quiet: common.quiet, silent, log, expected })
+    let printed = match (common.quiet, common.strict) {
+        (false, _) => Printed::Everything,
+        (true, true) => Printed::Faults,
+        // A quiet shell adds nothing to the output of its command, unless it changes the exit code.
+        (true, false) => Printed::LogFaults,
+    };
+    Ok(ShellRequest { shell, strict: common.strict, printed, log, expected })
 }
 
 /// Interface to attach to.

@@ -38,12 +38,12 @@ impl Interruption {
 /// 20 s: before each measurement `goes_on` is called with the number of measurements done and the total, and the checks
 /// stop if it returns false.
 ///
-/// The JSON has `possible` (whether shells are), `checks` (`name`; `ok`; `needed`, whether shells are impossible without
-/// this feature; `text`; `remedy`, also under its former name `mend`), `commands` (`command`; `possible`; its needs `device`,
-/// `namespace`, `capability` and `kernel`; `text` and `remedy` if it is impossible), `timer_ns` (how late waits of 1 ms
-/// ended), `rates` (medians of five measurements each, with `runs` and `faithful_runs`), `highest_faithful_rates` (one per
-/// round, the last rate before one that is not faithful; ascending, `null` for none) and their median,
-/// `highest_faithful_rate`.
+/// The JSON has `possible` (whether shells are), `checks` (`name`; `ok`; `needed`, whether shells are impossible
+/// without this feature; `text`; `remedy`, also under its former name `mend`), `commands` (`command`; `possible`; its
+/// needs `device`, `namespace`, `capability` and `kernel`; `text` and `remedy` if it is impossible), `timer_ns` (how
+/// late waits of 1 ms ended), `rates` (medians of five measurements each, with `runs` and `faithful_runs`),
+/// `highest_faithful_rates` (one per round, the last rate before one that is not faithful; ascending, `null` for none)
+/// and their median, `highest_faithful_rate`.
 pub fn examine(measures: bool, goes_on: &mut dyn FnMut(usize, usize) -> bool) -> Result<Value, Interruption> {
     let rows: Vec<(Value, bool)> = REQUIREMENTS.iter().map(|requirement| requirement.examine()).collect();
     let possible = rows.first().is_some_and(|&(_, possible)| possible);

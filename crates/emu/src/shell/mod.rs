@@ -118,9 +118,7 @@ impl Shell {
             spin: Duration::ZERO,
         }
     }
-}
 
-impl Shell {
     /// Whether nothing beyond the outer end is reachable.
     fn is_closed(&self) -> bool {
         self.isolated || self.peer.is_some()
