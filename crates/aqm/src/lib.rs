@@ -68,6 +68,7 @@ pub mod fq_codel;
 pub mod fq_pie;
 pub mod headers;
 pub mod htb;
+pub mod in_kernel;
 mod inverse_root;
 pub mod limits;
 pub mod link;

@@ -8,11 +8,13 @@ use numpy::{PyArray1, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::{Map, Value, json};
+use sojourn_aqm::class::ClassId;
+use sojourn_aqm::in_kernel;
 use sojourn_aqm::replay::tc::TcSpec;
 use sojourn_aqm::replay::{self, Arrival, Comparison, Difference, Fate, RecordedFate, Recording, Reference, Replay};
-use sojourn_aqm::replay::{DropNotification, ReplayChange, ReplayLink, State};
+use sojourn_aqm::replay::{Call, CallKind, Calls, DropNotification, ReplayChange, ReplayLink, State};
 use sojourn_aqm::{DropReason, Duration, Ecn, Host, Instant, Link, Meta, Qdisc, Rate, Rng, units};
-use sojourn_sim::scenario::{AqmSpec, LinkSpec, UPTIME};
+use sojourn_sim::scenario::{AqmError, AqmSpec, LinkSpec, UPTIME};
 use sojourn_sim::{Transmitter, stream_of_queue};
 use std::path::Path;
 
@@ -43,6 +45,12 @@ pub struct Setup {
     /// rate and limits are then read from it.
     #[pyo3(default)]
     changing: Option<String>,
+    /// Propagation delay of the link, 0 if unknown.
+    #[pyo3(default)]
+    delay_ns: u64,
+    /// Time of the creation of a queue whose calls are recorded.
+    #[pyo3(default)]
+    created_ns: Option<u64>,
 }
 
 /// One packet per row.
@@ -59,6 +67,17 @@ pub struct Columns<'py> {
     /// For a queue that duplicates: whether this is the duplicate of the packet before.
     #[pyo3(default)]
     copy: Option<PyReadonlyArray1<'py, bool>>,
+    /// Linux's `skb->priority`.
+    #[pyo3(default)]
+    class_id: Option<PyReadonlyArray1<'py, u32>>,
+    /// Segments of a super-packet, otherwise 1.
+    #[pyo3(default)]
+    segments: Option<PyReadonlyArray1<'py, u16>>,
+    /// Times of all calls of a recorded queue, and their kinds: 0 the next arrival, 1 a request for a packet, 2 updates.
+    #[pyo3(default)]
+    call_ns: Option<PyReadonlyArray1<'py, u64>>,
+    #[pyo3(default)]
+    call_kind: Option<PyReadonlyArray1<'py, u8>>,
 }
 
 /// Recorded verdict of each packet: a code and its time.
@@ -88,21 +107,21 @@ pub fn diff(
     recorded: Option<FateColumns<'_>>,
     progress: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let copies = arrivals.copies()?;
+    let (copies, calls) = (arrivals.copies()?, arrivals.calls()?);
     let arrivals = arrivals.read()?;
-    let copies = copies.as_deref();
-    let parse = |aqm: &str| check(py, AqmSpec::parse_with(aqm, &SharedLibraries));
+    let played = Played { setup: &setup, arrivals: &arrivals, copies: copies.as_deref(), calls: calls.as_deref() };
+    let parse = |aqm: &str| check(py, setup.read(aqm));
     let (a, b) = (&parse(a)?, b.map(parse).transpose()?);
     let b = b.as_ref();
     let reference = match (b, recorded) {
-        (Some(b), _) => Reference::Replay(setup.replay(b, &arrivals, copies)?),
+        (Some(b), _) => Reference::Replay(Box::new(played.replay(b)?)),
         (None, Some(recorded)) => {
             let fates = recorded.read(arrivals.len())?;
             Reference::Recording(Recording::new(&arrivals, fates, setup.drop_notification(), setup.drops_on_arrival))
         }
         (None, None) => return Err(input("nothing to compare with; give a second AQM")),
     };
-    let mut comparison = Comparison::new(&arrivals, setup.replay(a, &arrivals, copies)?, reference);
+    let mut comparison = Comparison::new(&arrivals, played.replay(a)?, reference);
     slices::run(py, progress.as_ref(), || {
         let more = (0..STEPS_PER_SLICE).all(|_| comparison.step());
         more.then(|| comparison.share())
@@ -111,9 +130,8 @@ pub fn diff(
         Some(packet) => Some(Difference {
             packet,
             at: arrivals[packet].at,
-            a: State::before_arrival(setup.replay(a, &arrivals, copies)?, packet),
-            b: b.map(|b| Ok::<_, PyErr>(State::before_arrival(setup.replay(b, &arrivals, copies)?, packet)))
-                .transpose()?,
+            a: State::before_arrival(played.replay(a)?, packet),
+            b: b.map(|b| Ok::<_, PyErr>(State::before_arrival(played.replay(b)?, packet))).transpose()?,
         }),
         None => comparison.first().cloned(),
     };
@@ -182,29 +200,41 @@ pub fn made_up_arrivals<'py>(
     Ok(columns)
 }
 
-impl Setup {
-    fn replay<'a>(
-        &self,
-        aqm: &AqmSpec,
-        arrivals: &'a [Arrival],
-        copies: Option<&'a [bool]>,
-    ) -> PyResult<Replay<'a, Queue>> {
-        if copies.is_none() {
+/// Recorded or synthetic arrivals.
+struct Played<'a> {
+    setup: &'a Setup,
+    arrivals: &'a [Arrival],
+    copies: Option<&'a [bool]>,
+    calls: Option<&'a [Call]>,
+}
+
+impl<'a> Played<'a> {
+    fn replay(&self, aqm: &AqmSpec) -> PyResult<Replay<'a, Queue>> {
+        if self.copies.is_none() {
             check_effects(&aqm.config, "a replay")?;
         }
-        if let Some(changing) = &self.changing {
-            return self.changing_replay(aqm, arrivals, copies, changing);
+        if let Some(changing) = &self.setup.changing {
+            return self.changing_replay(aqm, changing);
         }
-        let limits = limits_of(&self.limit)?;
-        let rate = link_rate(&self.rate)?;
-        // The kernel's recordings use the kernel's clock, so the queue's uptime is 0.
-        let (wire, rng, uptime) = match self.kernel {
-            true => (ReplayLink::kernel(rate, self.overhead), Rng::from_state(self.seed), Duration::ZERO),
-            false => (ReplayLink::simulator(rate), Rng::stream(self.seed, "queue", self.link), UPTIME),
+        let setup = self.setup;
+        let limits = limits_of(&setup.limit)?;
+        let rate = link_rate(&setup.rate)?;
+        let origin = setup.origin(aqm);
+        // The kernel's recordings use the kernel's clock, so the queue's uptime is that of its origin.
+        let (wire, rng, uptime) = match setup.kernel {
+            true => {
+                let (wire, rng) = (ReplayLink::kernel(rate, setup.overhead), Rng::from_state(setup.seed));
+                (wire, rng, origin - Instant::ZERO)
+            }
+            false => (ReplayLink::simulator(rate), Rng::stream(setup.seed, "queue", setup.link), UPTIME),
         };
-        let host = Host { link: Link { uptime, ..Link::new(rate, self.mtu) }, rng };
-        let replay = Replay::new(arrivals, aqm.queue(limits, host), wire);
-        Ok(match copies {
+        let delay = Duration::from_nanos(i64::try_from(setup.delay_ns).unwrap_or(i64::MAX));
+        let host = Host { link: Link { uptime, delay, ..Link::new(rate, setup.mtu) }, rng };
+        let mut replay = Replay::new(self.arrivals, aqm.queue(limits, host), wire);
+        if let Some(calls) = self.calls {
+            replay = replay.with_calls(Calls { calls, origin });
+        }
+        Ok(match self.copies {
             Some(copies) => replay.with_copies(copies),
             None => replay,
         })
@@ -212,25 +242,19 @@ impl Setup {
 
     /// A replay with the changes of the recorded run: of the rate and the limits, and of the queue manager if `aqm` is
     /// the recorded one.
-    fn changing_replay<'a>(
-        &self,
-        aqm: &AqmSpec,
-        arrivals: &'a [Arrival],
-        copies: Option<&'a [bool]>,
-        changing: &str,
-    ) -> PyResult<Replay<'a, Queue>> {
+    fn changing_replay(&self, aqm: &AqmSpec, changing: &str) -> PyResult<Replay<'a, Queue>> {
+        let (seed, link) = (self.setup.seed, self.setup.link as usize);
         let values: Value = serde_json::from_str(changing).map_err(|e| input(format!("changes: {e}")))?;
         let changes = values["changes"].as_array().map_or(&[][..], Vec::as_slice);
         let read = LinkSpec::parse_changing("link", &values["link"], changes, Path::new("/"), &SharedLibraries);
         let spec = read.map_err(|error| input(error.to_string()))?;
-        let link = self.link as usize;
-        let mut transmitter = Transmitter::new(&spec.service, spec.mtu, self.seed, link)
+        let mut transmitter = Transmitter::new(&spec.service, spec.mtu, seed, link)
             .ok_or_else(|| input("link: it has no transmitter of its own"))?;
         let wire = ReplayLink::scheduled(move |start, bytes| transmitter.send(start, bytes).free);
         let (follows, mut limits) = (aqm.config == spec.aqm.config, spec.limits);
         let host = |link_spec: &LinkSpec, number| Host {
             link: link_spec.nominal_link(),
-            rng: stream_of_queue(self.seed, link, number),
+            rng: stream_of_queue(seed, link, number),
         };
         let mut queues = Vec::new();
         for number in 1.. {
@@ -243,11 +267,29 @@ impl Setup {
             }
             limits = after.limits;
         }
-        let replay = Replay::new(arrivals, aqm.queue(spec.limits, host(&spec, 0)), wire).with_changes(queues);
-        Ok(match copies {
+        let replay = Replay::new(self.arrivals, aqm.queue(spec.limits, host(&spec, 0)), wire).with_changes(queues);
+        Ok(match self.copies {
             Some(copies) => replay.with_copies(copies),
             None => replay,
         })
+    }
+}
+
+impl Setup {
+    fn read(&self, aqm: &str) -> Result<AqmSpec, AqmError> {
+        let read = |text: &str| AqmSpec::parse_with(text, &SharedLibraries);
+        let spec = read(aqm)?;
+        let words = self.created().and_then(|created| in_kernel::creation_words(&spec.named(), created));
+        words.map_or(Ok(spec), |words| read(&format!("{aqm} {words}")))
+    }
+
+    /// Origin of a queue's clock.
+    fn origin(&self, aqm: &AqmSpec) -> Instant {
+        self.created().map_or(Instant::ZERO, |created| in_kernel::origin(&aqm.named(), created))
+    }
+
+    fn created(&self) -> Option<Instant> {
+        self.created_ns.map(Instant::from_nanos)
     }
 
     fn drop_notification(&self) -> DropNotification {
@@ -273,11 +315,34 @@ impl Columns<'_> {
         Ok(Some(copies.to_vec()))
     }
 
+    fn calls(&self) -> PyResult<Option<Vec<Call>>> {
+        let (Some(times), Some(kinds)) = (&self.call_ns, &self.call_kind) else { return Ok(None) };
+        let (times, kinds) = (times.as_slice()?, kinds.as_slice()?);
+        let arrivals = kinds.iter().filter(|&&kind| kind == 0).count();
+        if times.len() != kinds.len() || arrivals != self.time_ns.as_slice()?.len() {
+            return Err(input("calls: not one per arrival and request"));
+        }
+        let one = |(i, (&at, &kind)): (usize, (&u64, &u8))| {
+            let Some(&kind) = [CallKind::Arrival, CallKind::Service, CallKind::Update].get(usize::from(kind)) else {
+                return Err(input(format!("calls: call {i} has the unknown kind {kind}")));
+            };
+            if i > 0 && (at < times[i - 1] || at - times[i - 1] > MAX_GAP) {
+                return Err(input(format!("calls: call {i} is before the previous one, or over a day after it")));
+            }
+            Ok(Call { at: Instant::from_nanos(at), kind })
+        };
+        times.iter().zip(kinds).enumerate().map(one).collect::<PyResult<_>>().map(Some)
+    }
+
     fn read(&self) -> PyResult<Vec<Arrival>> {
         let (time, bytes, flow) = (self.time_ns.as_slice()?, self.bytes.as_slice()?, self.flow.as_slice()?);
         let (ecn, from, to) = (self.ecn.as_slice()?, self.from_host.as_slice()?, self.to_host.as_slice()?);
         let (dscp, rows) = (self.dscp.as_slice()?, time.len());
-        if [bytes.len(), flow.len(), ecn.len(), from.len(), to.len(), dscp.len()].iter().any(|&len| len != rows) {
+        let class = self.class_id.as_ref().map(|column| column.as_slice()).transpose()?;
+        let segments = self.segments.as_ref().map(|column| column.as_slice()).transpose()?;
+        let optional = [class.map(<[_]>::len), segments.map(<[_]>::len)].map(|len| len.unwrap_or(rows));
+        let lengths = [bytes.len(), flow.len(), ecn.len(), from.len(), to.len(), dscp.len()];
+        if lengths.iter().chain(&optional).any(|&len| len != rows) {
             return Err(input("arrivals: the columns differ in length"));
         }
         let row = |i: usize| {
@@ -296,7 +361,14 @@ impl Columns<'_> {
             if dscp[i] > 63 {
                 return wrong("has a DSCP above 63");
             }
-            let meta = Meta { hosts: (from[i], to[i]), dscp: dscp[i], ..Meta::new(bytes[i], flow[i]).with_ecn(field) };
+            let class = class.map_or(0, |class| class[i]);
+            let meta = Meta {
+                hosts: (from[i], to[i]),
+                dscp: dscp[i],
+                class: ClassId::new((class >> 16) as u16, class as u16),
+                segments: segments.map_or(1, |segments| segments[i].max(1)),
+                ..Meta::new(bytes[i], flow[i]).with_ecn(field)
+            };
             Ok(Arrival { at: Instant::from_nanos(time[i]), meta })
         };
         (0..rows).map(row).collect()

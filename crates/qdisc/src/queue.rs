@@ -6,9 +6,9 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt::Write;
+use sojourn_aqm::in_kernel;
 use sojourn_aqm::named::NamedConfig;
 use sojourn_aqm::qdisc::drop_all;
-use sojourn_aqm::registry::QueueLayout;
 use sojourn_aqm::value::Value;
 use sojourn_aqm::{
     DequeueResult, DropReason, Duration, EnqueueResult, Host, Instant, Limits, Link, Meta, Qdisc, Reservation,
@@ -81,7 +81,7 @@ impl Queue {
             return Err(format!("{name}: packets are not duplicated or damaged here; use the kernel's own netem"));
         }
         named.config.check_link(limits, setup.link).map_err(|error| format!("{name}: {error}"))?;
-        let origin = origin(&named, setup.now);
+        let origin = in_kernel::origin(&named, setup.now);
         let qdisc = empty(&named, limits, &setup, origin).map_err(|error| format!("{name}: {error}"))?;
         if qdisc.paces() {
             return Err(format!("{name}: departure times of senders are not known here; use the kernel's own fq"));
@@ -146,7 +146,7 @@ impl Queue {
     /// wait for memory here, refuses that of a second queue, this one forgets its packets and keeps its state.
     pub fn reset(&mut self, now: Instant) {
         let named = configured(&self.text, now).unwrap_or_else(|_| self.named.clone());
-        let (setup, origin) = (Setup { now, ..self.setup }, origin(&named, now));
+        let (setup, origin) = (Setup { now, ..self.setup }, in_kernel::origin(&named, now));
         match empty(&named, self.limits, &setup, origin) {
             Ok(qdisc) => {
                 self.spelling = spelling(self.limits, &named);
@@ -209,15 +209,6 @@ fn empty(
     Ok(qdisc)
 }
 
-/// Origin of the discipline's clock: its creation, so that periods count from there and none is due before it, however
-/// long the machine is up. The kernel's own disciplines count ticks and units of 1,024 ns from the boot. The timer of
-/// Linux's adaptive RED starts with the queue.
-fn origin(named: &NamedConfig, created: Instant) -> Instant {
-    let algorithm = named.algorithm();
-    let counts_ticks = named.profile.starts_with("linux") && algorithm.queues != QueueLayout::Tree;
-    if counts_ticks && !matches!(algorithm.name, "red" | "ared") { Instant::ZERO } else { created }
-}
-
 /// Time of the discipline's clock at `now` of the kernel's.
 #[inline]
 fn clock(now: Instant, origin: Instant) -> Instant {
@@ -226,14 +217,12 @@ fn clock(now: Instant, origin: Instant) -> Instant {
 
 /// Reads the text; a discipline whose updates count from its creation in the kernel gets the time of it.
 fn configured(text: &str, now: Instant) -> Result<NamedConfig, String> {
-    let named = NamedConfig::parse_with(text, &Own).map_err(|error| error.to_string())?;
-    let has_creation = named.algorithm().params.iter().any(|param| param.name == CREATED);
-    let is_linux = named.profile.starts_with("linux");
-    if !has_creation || !is_linux || named.changed().iter().any(|&(name, _)| name == CREATED) {
-        return Ok(named);
+    let read = |text: &str| NamedConfig::parse_with(text, &Own).map_err(|error| error.to_string());
+    let named = read(text)?;
+    match in_kernel::creation_words(&named, now) {
+        Some(words) => read(&format!("{text} {words}")),
+        None => Ok(named),
     }
-    let created = format!("{CREATED} {}ns", now.as_nanos());
-    NamedConfig::parse_with(&format!("{text} {created}"), &Own).map_err(|error| error.to_string())
 }
 
 /// Timers of Linux: `pie_init` and `pie_timer` of sch_pie.c, their twins of sch_fq_pie.c, `__red_change` and
@@ -280,6 +269,5 @@ const DEFAULT_LIMITS: Limits = Limits::packets(1000);
 const SMALLEST: u32 = 28;
 /// Memory of a queue: more than a million packets.
 const MOST_BYTES: u64 = 128 << 20;
-const CREATED: &str = "created";
 /// IPv6 and TCP headers with all options.
 const MAX_HEAD: usize = 120;

@@ -14,7 +14,7 @@ use sojourn_sim::{Simulation, Table, fate_of_drop};
 pub fn on_arrivals(arrived: &RecordedArrivals, a: &str, b: &str) -> Result<Value, RequestError> {
     let arrivals = arrived.arrivals();
     let (of_a, of_b) = (arrived.replay(a, None)?, arrived.replay(b, None)?);
-    let mut comparison = Comparison::new(arrivals, of_a, Reference::Replay(of_b));
+    let mut comparison = Comparison::new(arrivals, of_a, Reference::Replay(Box::new(of_b)));
     while comparison.step() {}
     let before = |aqm: &str, packet| Ok(State::before_arrival(arrived.replay(aqm, None)?, packet));
     let first = match comparison.judged_before() {

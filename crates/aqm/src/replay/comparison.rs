@@ -8,6 +8,7 @@ use crate::aqm::DropReason;
 use crate::backlog::Backlog;
 use crate::qdisc::Qdisc;
 use crate::time::Instant;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Recorded fate of a packet.
@@ -116,7 +117,7 @@ impl Recording {
 /// Reference for the first discipline.
 pub enum Reference<'a, Q: Qdisc<u32> + ?Sized> {
     /// Another discipline on the same arrivals.
-    Replay(Replay<'a, Q>),
+    Replay(Box<Replay<'a, Q>>),
     /// A recording.
     Recording(Recording),
 }

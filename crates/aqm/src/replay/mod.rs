@@ -4,7 +4,7 @@
 //! A [`Replay`] is open loop: senders do not react. It agrees to the nanosecond with the run in which the arrivals were
 //! recorded, in the simulator or in the Linux kernel, because a [`ReplayLink`] orders simultaneous events as that one
 //! does: the simulator takes departures first and has exact times, the recorded kernel takes arrivals first and has
-//! whole nanoseconds per packet. A [`Comparison`] finds the first packet with different fates in two disciplines.
+//! whole nanoseconds per packet. A recording with all [`Call`]s of its queue needs no link. A [`Comparison`] finds the first packet with different fates in two disciplines.
 
 mod comparison;
 mod pattern;
@@ -88,6 +88,35 @@ pub struct ReplayChange<Q: ?Sized> {
     pub queue: Box<Q>,
     /// Whether it takes over the backlog and the state; otherwise the backlog is dropped.
     pub keeps: bool,
+}
+
+/// Call of a recorded queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Time of the call.
+    pub at: Instant,
+    /// Its kind.
+    pub kind: CallKind,
+}
+
+/// Kind of a [`Call`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallKind {
+    /// The next arrival.
+    Arrival,
+    /// A request for a packet.
+    Service,
+    /// Updates that are due.
+    Update,
+}
+
+/// All calls of a recorded queue, in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Calls<'a> {
+    /// The calls; as many arrivals as there are packets.
+    pub calls: &'a [Call],
+    /// Origin of the queue's clock, not after any call.
+    pub origin: Instant,
 }
 
 /// Fate of a packet.
@@ -199,6 +228,9 @@ pub struct Replay<'a, Q: Qdisc<u32> + ?Sized> {
     /// For each packet so far, whether it was marked on arrival.
     marked: Vec<bool>,
     next: usize,
+    calls: Option<Calls<'a>>,
+    /// Number of `calls` that have passed.
+    called: usize,
     free: Instant,
     idle: bool,
     /// Queued packets may not leave before `free`; arrivals may.
@@ -215,14 +247,36 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
         let table = FateTable { fates: vec![Fate::Waiting; arrivals.len()], ..FateTable::default() };
         let marked = Vec::with_capacity(arrivals.len());
         let (free, last) = (Instant::ZERO, Instant::ZERO);
-        let changes = Vec::new();
-        Self { arrivals, queue, link, table, marked, next: 0, free, idle: true, throttled: false, last, changes }
+        let (calls, called, changes) = (None, 0, Vec::new());
+        Self {
+            arrivals,
+            queue,
+            link,
+            table,
+            marked,
+            next: 0,
+            calls,
+            called,
+            free,
+            idle: true,
+            throttled: false,
+            last,
+            changes,
+        }
     }
 
     /// The same for a queue that changes; `changes` are in order of time.
     pub fn with_changes(mut self, mut changes: Vec<ReplayChange<Q>>) -> Self {
         changes.reverse();
         self.changes = changes;
+        self
+    }
+
+    /// The same with the calls of a recording in place of those that the link would make.
+    pub fn with_calls(mut self, calls: Calls<'a>) -> Self {
+        let arrivals = calls.calls.iter().filter(|call| call.kind == CallKind::Arrival).count();
+        assert_eq!(arrivals, self.arrivals.len(), "each packet arrives in a call");
+        (self.calls, self.last) = (Some(calls), calls.origin);
         self
     }
 
@@ -240,15 +294,18 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     /// whether there was anything left to do.
     pub fn step(&mut self) -> bool {
         self.table.decided.clear();
-        let Some((at, is_arrival)) = self.next_step() else { return false };
+        let Some(Call { at, kind }) = self.next_step() else { return false };
         self.last = at;
         while self.changes.last().is_some_and(|change| change.at <= at) {
             self.change();
         }
-        if is_arrival {
-            self.arrive(at)
-        } else if !self.idle {
-            self.serve(at)
+        self.called += 1;
+        match kind {
+            CallKind::Arrival => self.arrive(at),
+            // A change may have left nothing to serve.
+            CallKind::Service if self.idle && self.calls.is_none() => {}
+            CallKind::Service => self.serve(at),
+            CallKind::Update => self.queue.settle(self.clock(at)),
         }
         true
     }
@@ -261,7 +318,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
 
     /// Time of the next step.
     pub fn next_at(&self) -> Option<Instant> {
-        self.next_step().map(|(at, _)| at)
+        self.next_step().map(|call| call.at)
     }
 
     /// Time of the next step or change of the queue, before which no packet is decided.
@@ -298,22 +355,26 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
 
     /// The queue after the updates due before a step at `at`; a step before at the same time has run them.
     pub fn settled_before(&mut self, at: Instant) -> &mut Q {
-        if at > self.last {
+        let at = self.clock(at);
+        if at > self.clock(self.last) {
             self.queue.settle(at - Duration::from_nanos(1));
         }
         &mut self.queue
     }
 
-    /// Time of the next step, and whether it is an arrival.
-    fn next_step(&self) -> Option<(Instant, bool)> {
-        let arrival = self.arrivals.get(self.next).map(|arrival| (arrival.at, true));
+    /// The next step.
+    fn next_step(&self) -> Option<Call> {
+        if let Some(recorded) = self.calls {
+            return recorded.calls.get(self.called).copied();
+        }
+        let arrival = self.arrivals.get(self.next).map(|arrival| Call { at: arrival.at, kind: CallKind::Arrival });
         // After a change, delayed packets may leave earlier.
         let change = self.changes.last().map(|change| change.at).filter(|_| self.throttled);
         let free = change.map_or(self.free, |at| at.min(self.free));
-        let service = Some((free, false)).filter(|_| !self.idle);
+        let service = Some(Call { at: free, kind: CallKind::Service }).filter(|_| !self.idle);
         match (arrival, service) {
-            (Some((at, _)), Some((free, _)))
-                if at < free || at == free && self.link.arrival_first && !self.throttled =>
+            (Some(Call { at, .. }), Some(_))
+                if at < self.free || at == self.free && self.link.arrival_first && !self.throttled =>
             {
                 arrival
             }
@@ -340,9 +401,15 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
         }
     }
 
+    /// Time of the queue's clock.
+    fn clock(&self, at: Instant) -> Instant {
+        self.calls.map_or(at, |recorded| Instant::ZERO + (at - recorded.origin))
+    }
+
     fn arrive(&mut self, at: Instant) {
         let (arriving, meta) = (self.next as u32, self.arrivals[self.next].meta);
-        let verdict = self.queue.enqueue(at, meta, arriving, &mut self.table.sink(at, Some(arriving)));
+        let clock = self.clock(at);
+        let verdict = self.queue.enqueue(clock, meta, arriving, &mut self.table.sink(at, Some(arriving)));
         self.marked.push(verdict == EnqueueResult::Marked);
         if self.idle || self.throttled {
             (self.free, self.idle) = (at, false);
@@ -355,7 +422,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
     }
 
     fn serve(&mut self, at: Instant) {
-        let served = self.queue.dequeue(at, &mut self.table.sink(at, None));
+        let served = self.queue.dequeue(self.clock(at), &mut self.table.sink(at, None));
         self.throttled = false;
         match served {
             DequeueResult::Packet(meta, packet) => {

@@ -142,9 +142,10 @@ fn a_discipline_agrees_with_itself_and_with_its_recording() {
     for aqm in ["droptail", "codel ecn", "pie@linux", "red@linux ecn", "choke", "fq_codel flows 4"] {
         let fates = replay(&arrivals, aqm, 100).run();
         assert!(fates.iter().any(|fate| matches!(fate, Fate::Dropped { .. })), "{aqm} drops nothing");
-        for reference in
-            [Reference::Replay(replay(&arrivals, aqm, 100)), Reference::Recording(recording(&arrivals, &fates))]
-        {
+        for reference in [
+            Reference::Replay(Box::new(replay(&arrivals, aqm, 100))),
+            Reference::Recording(recording(&arrivals, &fates)),
+        ] {
             let found = compare(&arrivals, aqm, reference);
             assert_eq!((found.first(), found.agreeing()), (None, 3000), "{aqm}");
         }
@@ -154,7 +155,7 @@ fn a_discipline_agrees_with_itself_and_with_its_recording() {
 #[test]
 fn the_first_difference_is_the_earliest_step_that_differs() {
     let arrivals = arrivals(1, 5000, RATE);
-    let found = compare(&arrivals, "codel", Reference::Replay(replay(&arrivals, "codel target 6ms", 100)));
+    let found = compare(&arrivals, "codel", Reference::Replay(Box::new(replay(&arrivals, "codel target 6ms", 100))));
     let first = found.first().unwrap();
     let (a, b) = (found.fate_a(first.packet), found.fate_b(first.packet).unwrap());
     assert_ne!(a, b);
@@ -267,7 +268,7 @@ fn the_clock_of_a_compared_queue_never_goes_back() {
     // Two arrivals at one instant, and one at the instant of a departure.
     let arrivals = arrivals_at(&[5, 5, PACKET + 5, PACKET + 6]);
     let replay = |aqm| Replay::new(&arrivals, Forward::boxed(aqm), ReplayLink::simulator(RATE));
-    let mut comparison = Comparison::new(&arrivals, replay("pie"), Reference::Replay(replay("pie")));
+    let mut comparison = Comparison::new(&arrivals, replay("pie"), Reference::Replay(Box::new(replay("pie"))));
     while comparison.step() {}
     assert_eq!(comparison.first(), None);
     State::before_arrival(replay("pie"), 1);
@@ -294,4 +295,39 @@ fn a_scheduled_link_ends_transmissions_as_told() {
     let arrivals = arrivals_at(&[0, 0, 0]);
     let link = ReplayLink::scheduled(|start, bytes| start + Duration::from_nanos(i64::from(bytes) * 1000));
     assert_eq!(Replay::new(&arrivals, queue("droptail", 9), link).run(), [0, 1_500_000, 3_000_000].map(sent));
+}
+
+#[test]
+fn recorded_calls_give_the_verdicts_of_the_link_that_made_them() {
+    let created = at(7_000_000_123);
+    let arrivals = super::arrivals(3, 3000, RATE);
+    for aqm in ["codel@act target 7ms", "pie ecn", "fq_codel quantum 300B"] {
+        let mut replay = Replay::new(&arrivals, queue(aqm, 100), ReplayLink::simulator(RATE));
+        let mut calls = Vec::new();
+        while let Some(call) = replay.next_step() {
+            replay.step();
+            // A recording may have updates between the calls; here they are those that the call would make first.
+            calls.extend([CallKind::Update, call.kind].map(|kind| Call { at: call.at, kind }));
+        }
+        let later = |time: Instant| created + (time - Instant::ZERO);
+        let fates: Vec<Fate> = replay.fates().iter().map(|&fate| shifted(fate, later)).collect();
+        assert!(
+            fates.iter().any(|fate| matches!(fate, Fate::Dropped { .. } | Fate::Sent { marked: true, .. })),
+            "{aqm}"
+        );
+
+        let recorded: Vec<Arrival> = arrivals.iter().map(|one| Arrival { at: later(one.at), ..*one }).collect();
+        let calls: Vec<Call> = calls.iter().map(|call| Call { at: later(call.at), ..*call }).collect();
+        let unused = ReplayLink::kernel(Rate::from_bps(1), 0);
+        let calls = Calls { calls: &calls, origin: created };
+        assert_eq!(Replay::new(&recorded, queue(aqm, 100), unused).with_calls(calls).run(), fates, "{aqm}");
+    }
+}
+
+fn shifted(fate: Fate, later: impl Fn(Instant) -> Instant) -> Fate {
+    match fate {
+        Fate::Sent { at, marked } => Fate::Sent { at: later(at), marked },
+        Fate::Dropped { at, reason, arriving } => Fate::Dropped { at: later(at), reason, arriving },
+        waiting => waiting,
+    }
 }

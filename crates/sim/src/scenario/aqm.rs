@@ -119,7 +119,8 @@ impl AqmSpec {
         Self { text, profile: named.profile, config: named.config, implementation }
     }
 
-    fn named(&self) -> NamedConfig {
+    /// Configuration with its profile.
+    pub fn named(&self) -> NamedConfig {
         NamedConfig { profile: self.profile, config: self.config.clone() }
     }
 
