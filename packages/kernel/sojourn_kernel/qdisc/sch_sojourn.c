@@ -23,6 +23,7 @@
 #include "../sojourn.h"
 #define SOJOURN_LINE "fq_codel"
 #endif
+#include "log.h"
 #include "sojourn_qdisc.h"
 
 enum {
@@ -71,6 +72,9 @@ struct sojourn_sched {
 	struct timer_list timer;	/* updates of disciplines whose source runs them on ticks */
 	unsigned long period;		/* of the timer in jiffies; 0 without a timer */
 	struct Qdisc *sch;
+	struct sojourn_log *log;
+	u64 now;			/* of the call in progress */
+	u32 arrived;
 	struct sk_buff **to_free;	/* during an enqueue */
 	struct sk_buff *arriving;
 	bool is_arrival_dropped;
@@ -84,6 +88,7 @@ struct sojourn_sched {
 
 struct sojourn_cb {
 	u32 flow;
+	u32 number;			/* in order of arrival */
 };
 
 static struct sojourn_cb *cb_of(const struct sk_buff *skb)
@@ -136,6 +141,7 @@ void sojourn_qdisc_dropped(void *user, uintptr_t handle, u32 ecn, u32 reason)
 	struct drops *drops = q->to_free ? &q->enqueue_drops : &q->dequeue_drops;
 
 	sojourn_note_reason(skb, reason);
+	sojourn_log_event(q->log, q->now, SOJOURN_LOG_DROP, cb_of(skb)->number, reason);
 	remove(sch, skb);
 	qdisc_qstats_drop(sch);
 	if (skb == q->arriving) {
@@ -211,6 +217,7 @@ static bool has_failed(struct Qdisc *sch)
 
 	if (why && !q->has_failed) {
 		q->has_failed = true;
+		sojourn_log_event(q->log, q->now, SOJOURN_LOG_FAILED, 0, 0);
 		pr_err("sojourn: %s: the queue manager has failed (%s); tail drop from now on, replace the qdisc\n",
 		       qdisc_dev(sch)->name, why);
 	}
@@ -250,6 +257,7 @@ static int offer(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_fre
 
 	read_headers(skb, &packet);
 	cb_of(skb)->flow = packet.flow;
+	cb_of(skb)->number = q->arrived++;
 	skb->next = NULL;
 	skb->prev = q->last;
 	*(q->last ? &q->last->next : &q->first) = skb;
@@ -261,7 +269,9 @@ static int offer(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_fre
 	q->is_flow_hit = false;
 	q->enqueue_drops = (struct drops) {};
 	q->to_free = to_free;
-	sojourn_qdisc_enqueue(q->queue, ktime_get_ns(), sch, &packet);
+	q->now = ktime_get_ns();
+	sojourn_log_arrival(q->log, q->now, cb_of(skb)->number, &packet);
+	sojourn_qdisc_enqueue(q->queue, q->now, sch, &packet);
 	q->to_free = NULL;
 	q->arriving = NULL;
 	return q->is_arrival_dropped ? NET_XMIT_DROP : NET_XMIT_SUCCESS;
@@ -346,9 +356,11 @@ static struct sk_buff *sojourn_dequeue(struct Qdisc *sch)
 	struct sojourn_departure out = {};
 	struct sk_buff *skb = NULL;
 
-	switch (sojourn_qdisc_dequeue(q->queue, ktime_get_ns(), sch, &out)) {
+	q->now = ktime_get_ns();
+	switch (sojourn_qdisc_dequeue(q->queue, q->now, sch, &out)) {
 	case SOJOURN_PACKET:
 		skb = (struct sk_buff *)out.handle;
+		sojourn_log_event(q->log, q->now, SOJOURN_LOG_DEPARTURE, cb_of(skb)->number, out.ecn);
 		remove(sch, skb);
 		if (out.ecn == INET_ECN_CE)
 			INET_ECN_set_ce(skb);
@@ -359,6 +371,8 @@ static struct sk_buff *sojourn_dequeue(struct Qdisc *sch)
 		qdisc_watchdog_schedule_ns(&q->watchdog, out.at);
 		break;
 	}
+	if (!skb)
+		sojourn_log_event(q->log, q->now, SOJOURN_LOG_NO_PACKET, 0, 0);
 	if (unlikely(has_failed(sch)) && !skb)
 		skb = take_first(sch);
 	report_drops(sch);
@@ -399,6 +413,33 @@ static struct sojourn_queue *create(const struct sojourn_setup *setup, const cha
 	return queue;
 }
 
+/* Run the updates due by now. */
+static void settle(struct sojourn_sched *q)
+{
+	q->now = ktime_get_ns();
+	sojourn_qdisc_settle(q->queue, q->now);
+	sojourn_log_event(q->log, q->now, SOJOURN_LOG_SETTLED, 0, 0);
+}
+
+/* The log's record of a creation: limits and discipline, after the environment. */
+static void log_creation(struct sojourn_sched *q)
+{
+	char text[200];
+	struct sojourn_setup setup;
+	char *spelling = q->log ? kmalloc(MAX_SPELLING, GFP_ATOMIC) : NULL;
+
+	if (!spelling)
+		return;
+	sojourn_qdisc_setup(q->queue, &setup);
+	sojourn_qdisc_spelling(q->queue, spelling, MAX_SPELLING);
+	snprintf(text, sizeof(text), "rate %llu delay %llu seed %llu mtu %llu ", setup.rate, setup.delay, setup.seed,
+		 setup.mtu);
+	sojourn_log_text(q->log, text);
+	sojourn_log_text(q->log, spelling);
+	sojourn_log_event(q->log, setup.now, SOJOURN_LOG_CREATED, q->arrived, 0);
+	kfree(spelling);
+}
+
 static void on_timer(struct timer_list *timer)
 {
 	struct sojourn_sched *q = container_of(timer, struct sojourn_sched, timer);
@@ -408,7 +449,7 @@ static void on_timer(struct timer_list *timer)
 	lock = qdisc_lock(qdisc_root_sleeping(q->sch));
 	spin_lock(lock);
 	if (q->period) {	/* 0 once the queue is being destroyed */
-		sojourn_qdisc_settle(q->queue, ktime_get_ns());
+		settle(q);
 		mod_timer(&q->timer, jiffies + q->period);
 	}
 	spin_unlock(lock);
@@ -454,6 +495,8 @@ static int sojourn_init(struct Qdisc *sch, struct nlattr *opt, struct netlink_ex
 	if (!q->queue)
 		return refuse(extack);
 	q->splits = sojourn_qdisc_splits_gso(q->queue);
+	q->log = sojourn_log_create(dev->name);
+	log_creation(q);
 	start_timer(q);
 	return 0;
 }
@@ -482,7 +525,11 @@ static int sojourn_change(struct Qdisc *sch, struct nlattr *opt, struct netlink_
 		return refuse(extack);
 	sch_tree_lock(sch);
 	q->changes = true;
-	done = sojourn_qdisc_change(q->queue, ktime_get_ns(), sch, new, reason, sizeof(reason));
+	q->now = ktime_get_ns();
+	sojourn_log_event(q->log, q->now, SOJOURN_LOG_CHANGE, 0, 0);
+	done = sojourn_qdisc_change(q->queue, q->now, sch, new, reason, sizeof(reason));
+	if (!done)
+		sojourn_log_event(q->log, q->now, SOJOURN_LOG_REFUSED, 0, 0);
 	q->changes = false;
 	q->splits = sojourn_qdisc_splits_gso(q->queue);
 	report_drops(sch);
@@ -503,8 +550,12 @@ static void sojourn_reset(struct Qdisc *sch)
 	}
 	q->dequeue_drops = (struct drops) {};
 	qdisc_watchdog_cancel(&q->watchdog);
-	if (q->queue)
-		sojourn_qdisc_reset(q->queue, ktime_get_ns());
+	if (!q->queue)
+		return;
+	q->now = ktime_get_ns();
+	sojourn_log_event(q->log, q->now, SOJOURN_LOG_RESET, 0, 0);
+	sojourn_qdisc_reset(q->queue, q->now);
+	log_creation(q);
 }
 
 static void sojourn_destroy(struct Qdisc *sch)
@@ -518,6 +569,7 @@ static void sojourn_destroy(struct Qdisc *sch)
 #else
 	timer_delete_sync(&q->timer);
 #endif
+	sojourn_log_close(q->log);
 	sojourn_qdisc_free(q->queue);
 }
 
@@ -549,7 +601,8 @@ static int sojourn_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	if (!text)
 		return -ENOMEM;
 	sch_tree_lock(sch);
-	sojourn_qdisc_state(q->queue, ktime_get_ns(), text, MAX_TEXT);
+	settle(q);
+	sojourn_qdisc_state(q->queue, q->now, text, MAX_TEXT);
 	sch_tree_unlock(sch);
 	error = gnet_stats_copy_app(d, text, strlen(text) + 1);
 	kfree(text);
@@ -573,12 +626,19 @@ static struct Qdisc_ops sojourn_qdisc_ops __read_mostly = {
 
 static int __init sojourn_module_init(void)
 {
-	return register_qdisc(&sojourn_qdisc_ops);
+	int error;
+
+	sojourn_log_start();
+	error = register_qdisc(&sojourn_qdisc_ops);
+	if (error)
+		sojourn_log_stop();
+	return error;
 }
 
 static void __exit sojourn_module_exit(void)
 {
 	unregister_qdisc(&sojourn_qdisc_ops);
+	sojourn_log_stop();
 }
 
 module_init(sojourn_module_init)

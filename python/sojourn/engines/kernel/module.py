@@ -36,7 +36,7 @@ COMPILE = (
 TRANSLATE = ("--locked", "--package", "sojourn-module", "--")
 DEFAULT = "droptail"
 """Discipline of children and flows that a line leaves out."""
-SOURCES = ("qdisc/sch_sojourn.c", "qdisc/sojourn_qdisc.h", "qdisc/q_sojourn.c", "qdisc/tc.h")
+SOURCES = ("qdisc/sch_sojourn.c", "qdisc/sojourn_qdisc.h", "qdisc/log.h", "qdisc/q_sojourn.c", "qdisc/tc.h")
 """Files of sojourn-kernel in the folder, beside all of its `module`."""
 
 
