@@ -7,6 +7,8 @@ distribution's kernel with both (`tests/rig/init.sh`). The packages come from ap
 
 from __future__ import annotations
 
+import base64
+import gzip
 import os
 import re
 import shutil
@@ -18,6 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
 
+from sojourn import diff
 from sojourn.base.caches import cache_folder
 from sojourn.base.errors import MissingError
 from sojourn.engines.kernel.module import build_module, compile_module
@@ -154,11 +157,23 @@ class Step:
         return sent == received + dropped > 0 and marked in (-1, self.number(r"CE (\d+)"))
 
 
+def replays(step: Step) -> bool:
+    """Whether the simulator gives each packet of a logged queue the verdict of the kernel; some are marked."""
+    [*lines, packed] = re.split(r"(?<=\n)(?=H4sI)", step.text)
+    with TemporaryDirectory(prefix="sojourn-rig-") as folder:
+        log = Path(folder) / "v0-1"
+        log.write_bytes(gzip.decompress(base64.b64decode(packed)))
+        found = diff(None, log=log)
+    received = Step("".join(lines)).number(r"received (\d+)")
+    return found.agreeing == found.packets > received > 0 and step.has("-r--------") and step.number(r"CE (\d+)") > 0
+
+
 #: Steps of init.sh with what has to be true of them.
 CHECKS: dict[str, Callable[[Step], bool]] = {
     "load": lambda step: step.has("loaded"),
     "mark": lambda step: step.balances() and step.number(r"CE (\d+)") > 0,
     "drop": lambda step: step.balances() and step.number(r"dropped-late (\d+)") > 0 and step.has("CE 0"),
+    "record": replays,
     "change": lambda step: step.has("limit 50packets codel@act target 20ms ecn"),
     "refuse": lambda step: (
         step.has("this module has codel", '"5" has no unit', '"many" is not a limit', "smaller limit")

@@ -35,6 +35,7 @@ udp() {
 mount -t devtmpfs dev /dev
 mount -t proc proc /proc
 mount -t sysfs sys /sys
+mount -t debugfs debug /sys/kernel/debug
 mount -t tmpfs run /run
 mkdir /run/netns
 dmesg -n 1
@@ -57,6 +58,19 @@ step drop
 tc qdisc replace dev v0 parent 1:1 handle 3: sojourn codel@act target 7ms
 udp 4 2
 show
+step record
+echo 1 > /sys/module/sojourn/parameters/log
+tc qdisc del dev v0 root
+shape codel@act target 7ms ecn
+log=$(echo /sys/kernel/debug/sojourn/*)
+ls -l $log
+cat $log > /run/log &
+reader=$!
+udp 3 2
+tc qdisc replace dev v0 parent 1:1 handle 3: sojourn codel@act target 7ms
+wait $reader
+echo 0 > /sys/module/sojourn/parameters/log
+gzip -c /run/log | base64
 step change
 tc qdisc change dev v0 parent 1:1 sojourn limit 50packets codel@act target 20ms ecn
 show

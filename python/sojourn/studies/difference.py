@@ -17,6 +17,7 @@ import polars as pl
 from sojourn import _core
 from sojourn.base.errors import InputError
 from sojourn.io.traces.arrivals import Arrivals, from_result, from_vector, random_arrivals
+from sojourn.io.traces.module_log import from_module_log
 from sojourn.model.aqms.spelling import spelled_aqm
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario, changed_directions
@@ -81,7 +82,7 @@ class Difference:
 
 
 def diff(
-    a: Aqm | str,
+    a: Aqm | str | None,
     b: Aqm | str | None = None,
     *,
     vector: Path | str | None = None,
@@ -97,8 +98,9 @@ def diff(
     """Play the same arrivals through `a` and `b` and find the first packet that they treat differently.
 
     The arrivals are random (`rate`, `packets`), or those of a kernel `vector`, of a `log` (a result with the probe
-    `packets`), or of a run of `scenario` under `a`. Without `b`, `a` is compared with the recorded verdicts of the
-    vector or log. Senders do not react to verdicts. `limit` and `seed` replace the recorded ones.
+    `packets`, or the log of the kernel module, whose line is `a` if it is None), or of a run of `scenario` under `a`.
+    Without `b`, `a` is compared with the recorded verdicts of the vector or log. Senders do not react to verdicts.
+    `limit` and `seed` replace the recorded ones.
 
     Of a log, every direction under a manager with the name of `a` is compared, else the one with most bytes; or `link`.
     Changes of rate and limit happen as in the run, those of the manager if `a` is the recorded one.
@@ -114,6 +116,12 @@ def diff(
         raise InputError("nothing to compare with; give a second AQM, a vector or a log")
     if seed is not None and not 0 <= seed < 2**64:
         raise InputError(f"seed: {seed} is out of range; from 0 to {2**64 - 1}")
+    if log is not None and not isinstance(log, Result) and Path(log).is_file():
+        return _diff_module_log(Path(log), (a, b), link, (limit, seed), progress)
+    if a is None:
+        raise InputError(
+            "no queue manager; give one, e.g. codel (only the log of a kernel module has a line of its own)"
+        )
     texts = [spelled_aqm(_text(aqm)) for aqm in (a, b) if aqm is not None]
     if scenario is not None:
         callback = progress or (lambda _share: None)
@@ -129,6 +137,26 @@ def diff(
     if seed is not None:
         arrivals = arrivals.with_seed(seed)
     return _diff(arrivals, texts, limit, progress)
+
+
+def _diff_module_log(
+    log: Path,
+    aqms: tuple[Aqm | str | None, Aqm | str | None],
+    link: str | None,
+    replaced: tuple[str | None, int | None],
+    progress: Callable[[float], None] | None,
+) -> Difference:
+    """Compare on the calls in a kernel module's log; `replaced` as for `_diff_log`."""
+    if link is not None:
+        raise InputError("link: the log of a kernel module is of one queue; leave it out")
+    arrivals, line = from_module_log(log)
+    texts = [spelled_aqm(_text(aqm)) for aqm in (line if aqms[0] is None else aqms[0], aqms[1]) if aqm is not None]
+    if any(" ack_filter " in text for text in texts):
+        raise InputError(
+            f"{log}: an ACK filter reads TCP headers, which the log does not have; leave it out of the line"
+        )
+    limit, seed = replaced
+    return _diff(arrivals if seed is None else arrivals.with_seed(seed), texts, limit, progress)
 
 
 def _diff_log(

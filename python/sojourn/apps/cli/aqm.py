@@ -108,13 +108,18 @@ def show_command(name: str, as_json: bool) -> None:
 
 
 @command.command("diff")
-@click.argument("a", shell_complete=names.AQMS)
+@click.argument("a", required=False, shell_complete=names.AQMS)
 @click.argument("b", required=False, shell_complete=names.AQMS)
 @click.option("--vector", type=options.PATH, metavar="FILE", help="Take the arrivals from a kernel vector.")
 @click.option(
     "--scenario", type=options.PATH, metavar="FILE", help="Take the arrivals from a run of this scenario with A."
 )
-@click.option("--log", type=options.PATH, metavar="RESULT", help="Take the arrivals from a result with probes.packets.")
+@click.option(
+    "--log",
+    type=options.PATH,
+    metavar="RESULT",
+    help="Take the arrivals from a result with probes.packets, or from the log of a kernel module.",
+)
 @click.option("--link", metavar="NAME", help="Link of the log [each direction under A's name, or the busiest].")
 @click.option("--rate", metavar="RATE", help="Rate of the link [10 Mbit/s].")
 @click.option("--limit", metavar="LIMIT", help="Size limit of the queues [as recorded, or 1000 packets].")
@@ -128,7 +133,7 @@ def show_command(name: str, as_json: bool) -> None:
 @click.pass_context
 def diff_command(
     ctx: click.Context,
-    a: str,
+    a: str | None,
     b: str | None,
     vector: Path | None,
     scenario: Path | None,
@@ -143,9 +148,9 @@ def diff_command(
     """Play the same arrivals through A and B; show the first packet that they treat differently.
 
     A and B are queue managers such as codel@rfc8289 or "codel target 7ms". Without B, A is compared with the verdicts
-    of a vector or a log. Parameters that A does not give are taken from the vector. Without a source, arrivals are
-    random: eight Poisson flows whose load varies between 0.4 and 1.6. Senders do not react. The exit code is 0 if
-    every packet has the same verdict at the same instant, else 1.
+    of a vector or a log; the log of a kernel module names its own A. Parameters that A does not give are taken from
+    the vector. Without a source, arrivals are random: eight Poisson flows whose load varies between 0.4 and 1.6.
+    Senders do not react. The exit code is 0 if every packet has the same verdict at the same instant, else 1.
     """
     from sojourn.apps.cli import output
     from sojourn.base.progress import progress

@@ -65,7 +65,7 @@ class Arrivals:
 def random_arrivals(rate: str, limit: str, packets: int, seed: int) -> Arrivals:
     """Poisson arrivals of eight flows with a load that varies between 0.4 and 1.6 of `rate`."""
     columns = _core.made_up_arrivals(seed, packets, rate)
-    setup = _setup(rate=rate, limit=limit, seed=seed)
+    setup = replay_setup(rate=rate, limit=limit, seed=seed)
     return Arrivals(f"{packets} synthetic arrivals (seed {seed})", columns, setup)
 
 
@@ -88,7 +88,7 @@ def from_result(result: Result, changes: Sequence[Mapping[str, Any]] = ()) -> Ar
         raise InputError(f"{where}: no packet reached the link; give a longer duration")
     limit = limit_text(link["limit"])
     mtu = sum(int(link[key].split()[0]) for key in ("mtu", "overhead"))
-    setup = _setup(rate=first, limit=limit, seed=result.seed, mtu=mtu, link=number)
+    setup = replay_setup(rate=first, limit=limit, seed=result.seed, mtu=mtu, link=number)
     if changes or first != link["rate"]:
         setup["changing"] = json.dumps({"link": link, "changes": list(changes)})
     columns = {name: table[name].to_numpy() for name in _LOG_COLUMNS}
@@ -144,8 +144,8 @@ def from_vector(path: Path | str) -> Arrivals:
         "fate": np.array([_VERDICTS[row["verdict"]] for row in rows], dtype=np.uint8),
         "fate_ns": departures.astype(np.uint64),
     }
-    setup = _setup(
-        rate=_rate(meta["rate_bps"]),
+    setup = replay_setup(
+        rate=rate_text(meta["rate_bps"]),
         seed=meta["seed"],
         overhead=meta["overhead"],
         mtu=ETHERNET_MTU,
@@ -180,12 +180,14 @@ def _buckets(data: Path, rows: list[Mapping[str, Any]]) -> npt.NDArray[Any] | No
     return np.array([row["bucket"] for row in rows], dtype=np.uint32)
 
 
-def _setup(**settings: object) -> dict[str, Any]:
+def replay_setup(**settings: object) -> dict[str, Any]:
+    """Settings of a replay for `_core.diff`; those that are not given have their defaults."""
     defaults = {"overhead": 0, "mtu": 1500, "limit": "unlimited", "link": 0, "kernel": False, "origin_ns": 0}
     return {**defaults, "told": NOTIFY_ALL_DROPS, "drops_on_arrival": False, **settings}
 
 
-def _rate(bps: int) -> str:
+def rate_text(bps: int) -> str:
+    """A rate in the largest unit of which it is a whole number."""
     units = (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3))
     return next((f"{bps // size} {unit}" for unit, size in units if bps % size == 0), f"{bps} bit/s")
 
