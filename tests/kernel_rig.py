@@ -31,7 +31,7 @@ PACKAGES = ("qemu-system-x86", "linux-image-amd64", "linux-headers-amd64", "busy
 #: Parts of them that neither the machine nor the build uses.
 UNUSED = re.compile(r"linux-image-amd64|linux-headers-amd64|initramfs|linux-compiler")
 TOOLS = ("apt-get", "dpkg", "make", "gcc", "strip", "cargo")
-MODULES = ("sch_tbf", "veth")
+MODULES = ("sch_tbf", "veth", "sch_codel", "dummy")
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 #: Seconds of the boot; it takes 60 to 200.
 LIMIT_S = 600
@@ -78,7 +78,7 @@ def one(root: Path, *patterns: str) -> Path:
 
 
 def modules(work: Path, headers: Path) -> list[Path]:
-    """Build the module, and a second one whose queue manager fails."""
+    """Build the module, a second one whose queue manager fails, and the one that counts instructions."""
     module, planted = build_module(LINE, work / "module", headers), work / "fault"
     shutil.copytree(work / "module", planted, ignore=shutil.ignore_patterns("*.o", "*.ko", ".*"))
     code = planted / "discipline.c"
@@ -86,7 +86,13 @@ def modules(work: Path, headers: Path) -> list[Path]:
     assert count == 1, "the translated enqueue has another form"
     code.write_text(text)
     subprocess.run(["make", "-C", work / "module", "q_sojourn.so"], check=True, capture_output=True)
-    return [module, compile_module(planted, headers)]
+    counter = work / "bench"
+    counter.mkdir()
+    shutil.copy(RIG / "bench.c", counter)
+    (counter / "Kbuild").write_text("obj-m := bench.o\n")
+    make = ["make", "-C", headers, f"M={counter}", "modules"]
+    subprocess.run(make, check=True, capture_output=True)
+    return [module, compile_module(planted, headers), counter / "bench.ko"]
 
 
 def initrd(work: Path, root: Path, built: Sequence[Path]) -> Path:
@@ -106,12 +112,13 @@ def initrd(work: Path, root: Path, built: Sequence[Path]) -> Path:
     shutil.copy("/lib64/ld-linux-x86-64.so.2", tree / "lib64")
     for name in MODULES:
         shutil.copy(one(root, f"lib/modules/*/kernel/**/{name}.ko"), tree / "rig")
-    for module, name in zip(built, ("sojourn.ko", "fault.ko"), strict=True):
+    for module, name in zip(built, ("sojourn.ko", "fault.ko", "bench.ko"), strict=True):
         subprocess.run(["strip", "--strip-debug", "-o", tree / "rig" / name, module], check=True)
     shutil.copy(work / "module/q_sojourn.so", tree / "rig")
     subprocess.run(["gcc", "-O2", "-static", "-o", tree / "rig/traffic", RIG / "traffic.c"], check=True)
-    shutil.copy(RIG / "init.sh", tree / "init")
-    (tree / "init").chmod(0o755)
+    for script, name in (("init.sh", "init"), ("bench.sh", "bench")):
+        shutil.copy(RIG / script, tree / name)
+        (tree / name).chmod(0o755)
     names = "\n".join(str(path.relative_to(tree)) for path in sorted(tree.rglob("*")))
     pack = subprocess.run([busybox, "cpio", "-o", "-H", "newc"], cwd=tree, input=names.encode(), capture_output=True)
     archive = work / "initrd"
@@ -119,14 +126,14 @@ def initrd(work: Path, root: Path, built: Sequence[Path]) -> Path:
     return archive
 
 
-def boot(root: Path, archive: Path) -> str:
-    """Boot the kernel of the packages and return its console's text."""
+def boot(root: Path, archive: Path, first: str = "/init", *options: str) -> str:
+    """Boot the kernel of the packages, with the process `first`, and return its console's text."""
     command = [str(one(root, "usr/bin/qemu-system-x86_64")), "-M", "pc", "-accel", "tcg,thread=single", "-cpu", "max"]
     command += ["-m", "512", "-smp", "2", "-display", "none", "-nodefaults", "-no-reboot", "-serial", "stdio"]
     for folder in ("seabios", "qemu"):
         command += ["-L", str(one(root, f"usr/share/{folder}"))]
     command += ["-kernel", str(one(root, "boot/vmlinuz-*")), "-initrd", str(archive)]
-    command += ["-append", "console=ttyS0 quiet panic=-1"]
+    command += ["-append", f"console=ttyS0 quiet panic=-1 rdinit={first}", *options]
     environment = {**os.environ, "LD_LIBRARY_PATH": f"{root / LIBRARIES}:{root / 'lib/x86_64-linux-gnu'}"}
     ran = subprocess.run(
         command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=LIMIT_S, check=False
@@ -168,6 +175,11 @@ def replays(step: Step) -> bool:
     return found.agreeing == found.packets > received > 0 and step.has("-r--------") and step.number(r"CE (\d+)") > 0
 
 
+#: Instructions for a packet in and one out, with twenty waiting, in the kernel RELEASE; `sojourn` is the module's
+#: queue, `logged` the same with its log.
+RELEASE = "6.1.0-56-amd64"
+INSTRUCTIONS = {"pfifo": 59, "codel": 211, "fq_codel": 347, "sojourn": 1126, "logged": 1382}
+TOLERANCE = 0.02
 #: Steps of init.sh with what has to be true of them.
 CHECKS: dict[str, Callable[[Step], bool]] = {
     "load": lambda step: step.has("loaded"),
@@ -194,6 +206,16 @@ CHECKS: dict[str, Callable[[Step], bool]] = {
 }
 
 
+def counted(root: Path, archive: Path, release: str) -> str:
+    """Instructions per packet of several queues, as text; those of the recorded kernel are compared with the record."""
+    # Each instruction takes a nanosecond of the machine's clock.
+    console = boot(root, archive, "/bench", "-smp", "1", "-icount", "shift=0,sleep=off")
+    counts = {name: int(count) for name, count in re.findall(r"^instructions (\w+) (\d+)", console, re.MULTILINE)}
+    text = ", ".join(f"{name} {count}" for name, count in counts.items())
+    is_close = all(abs(counts.get(name, 0) - count) <= TOLERANCE * count for name, count in INSTRUCTIONS.items())
+    return text if release != RELEASE or is_close else f"{text}; recorded: {INSTRUCTIONS}: FAILED"
+
+
 def main() -> None:
     """Build, boot and check; the exit code is 1 if a step fails."""
     if lacking := [tool for tool in TOOLS if shutil.which(tool) is None]:
@@ -208,15 +230,17 @@ def main() -> None:
         archive = initrd(work, root, built)
         before = os.times()
         console = boot(root, archive)
-    after = os.times()
-    steps = {name: Step(text) for name, text in re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", console, re.M | re.S)}
+        after = os.times()
+        steps = {name: Step(text) for name, text in re.findall(r"^## (\w+)\n(.*?)(?=^## |\Z)", console, re.M | re.S)}
+        kernel = steps["kernel"].text.strip() if "kernel" in steps else "no kernel"
+        counts = counted(root, archive, kernel)
     failed = [name for name, holds in CHECKS.items() if name not in steps or not holds(steps[name])]
     cpu_s = after.children_user + after.children_system - before.children_user - before.children_system
-    kernel = steps["kernel"].text.strip() if "kernel" in steps else "no kernel"
     print(f"module-rig: {kernel}: {len(CHECKS) - len(failed)} of {len(CHECKS)} steps, {cpu_s:.0f} s of CPU")
+    print(f"module-rig: instructions per packet: {counts}")
     for name in failed:
         print(f"## {name}\n{steps[name].text if name in steps else console[-2000:]}")
-    sys.exit(1 if failed else 0)
+    sys.exit(1 if failed or counts.endswith("FAILED") else 0)
 
 
 if __name__ == "__main__":
