@@ -45,7 +45,8 @@ def tc_command(
     from sojourn.io.tc.scenario import ImportOptions, load
 
     found = load(file, ImportOptions(download, upload, rate, class_id))
-    _write(found.text, target, {"understood": found.understood, "not_understood": found.notes}, as_json)
+    notes = {"understood": found.understood, "assumed": found.assumed, "not_understood": found.notes}
+    _write(found.text, target, notes, as_json)
 
 
 @command.command("pcap")
@@ -99,7 +100,11 @@ def _write(text: str, target: Path | None, notes: Mapping[str, Sequence[str]], a
         return
     if target is None:
         echo(text.rstrip("\n"))
-    for key, begin in {"understood": "Understood, ", "not_understood": "Not understood: "}.items():
+    for key, begin in (
+        ("understood", "Understood, "),
+        ("assumed", "Assumed: "),
+        ("not_understood", "Not understood: "),
+    ):
         for sentence in notes.get(key, ()):
             echo(begin + sentence, err=True)
     if target:

@@ -14,7 +14,7 @@ from itertools import takewhile
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
-from sojourn.io.tc.lines import Qdisc, TcConfig
+from sojourn.io.tc.records import Qdisc, TcConfig
 from sojourn.model.aqms.registry import find, parsed
 
 
@@ -56,7 +56,7 @@ def translate(qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
     """Translate a classless discipline; raises `InputError` for an unknown one."""
     if qdisc.kind not in KINDS:
         raise InputError(f"line {qdisc.line}: {qdisc.kind} is not supported; leave out that device, or its line")
-    words, framing = without_table(qdisc)
+    words, framing = with_framing(qdisc, config)
     if qdisc.kind == "cake":
         return _cake(qdisc, words, framing, config)
     translator = _Translator(qdisc, _mapping_of(qdisc, config), config)
@@ -163,33 +163,36 @@ def _cake(qdisc: Qdisc, words: list[str], framing: Mapping[str, str], config: Tc
     return TranslatedQdisc(_validated(qdisc, " ".join([*out, *chosen.values()])), ("100000 packets",), framing)
 
 
-def without_table(qdisc: Qdisc) -> tuple[list[str], dict[str, str]]:
-    """Split the words of a discipline from its size table, which is returned as keys of the link.
+def with_framing(qdisc: Qdisc, config: TcConfig) -> tuple[list[str], dict[str, str]]:
+    """Words of a discipline without its size table (`stab`), and the table as keys of the link.
 
-    Commands have `stab` before the table; tc's output has its words at the end, where TBF and CAKE have parameters of
-    the same names.
+    Some outputs have the table at the end of the discipline's own line, where tbf and CAKE have parameters of the same
+    names.
     """
-    words, before = list(qdisc.words), []
-    if "stab" in words:
-        start = words.index("stab")
-        before, words = words[:start], words[start + 1 :]
-    elif qdisc.kind in ("tbf", "cake"):
-        return words, {}
-    else:
-        start = next((place for place, word in enumerate(words) if word == "linklayer"), len(words))
-        before, words = words[:start], words[start:]
-    table: dict[str, str] = {}
-    while len(words) > 1 and words[0] in TABLE:
-        table[words[0]] = words[1].removesuffix("b")
-        words = words[2:]
-    framing = {
-        word: f"{_read(qdisc, word, table[word], values.count)} B"
-        for word in ("overhead", "mpu")
-        if table.get(word, "0") != "0"
-    }
-    if table.get("linklayer") in ("atm", "adsl"):
-        framing = {"framing": "atm", **framing}
-    return [*before, *words], framing
+    words, table = list(qdisc.words), list(qdisc.table)
+    if not table and qdisc.kind not in ("tbf", "cake", "cake_mq") and "linklayer" in words:
+        start = words.index("linklayer")
+        words, table = words[:start], words[start:]
+    keys: dict[str, str] = {}
+    given = dict(zip(table[::2], table[1::2], strict=False))
+    for word in ("overhead", "mpu"):
+        text = given.pop(word, "0").removesuffix("b")
+        if not re.fullmatch("-?[0-9]{1,5}", text):
+            config.note(qdisc.line, f"stab: {word} {text}")
+        elif int(text) < 0:
+            config.note(qdisc.line, f"stab: {word} {text}: a link cannot have a negative one")
+        elif int(text):
+            keys[word] = f"{int(text)} B"
+    layer = given.pop("linklayer", "ethernet")
+    if layer in ("atm", "adsl"):
+        keys = {"framing": "atm", **keys}
+    elif layer not in ("ethernet", "unspec"):
+        config.note(qdisc.line, f"stab: linklayer {layer}")
+    for word, value in given.items():
+        # The resolution of the table; here sizes are exact.
+        if word not in ("mtu", "tsize"):
+            config.note(qdisc.line, f"stab: {word} {value}")
+    return words, keys
 
 
 def _read(qdisc: Qdisc, word: str, text: str, read: Callable[[str], str]) -> str:
@@ -274,9 +277,6 @@ CHOICES = {"dualpi2": {"l4s_ect": "classify l4s-ect", "any_ect": "classify any-e
 """Words that set one of our choice parameters, by tc's kind."""
 LISTS = {"priomap": 16, "weights": 3}
 """Words with a list of numbers, and its length."""
-TABLE = ("mtu", "tsize", "mpu", "overhead", "linklayer")
-"""Words of a size table."""
-
 KINDS = {
     "fq_codel": KindMapping("fq_codel", default_limit="10240 packets"),
     "codel": KindMapping("codel@linux", limit=_packets, default_limit="1000 packets"),

@@ -10,168 +10,63 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from sojourn.base.errors import InputError
-from sojourn.base.inputs import MAX_DEPTH
+from sojourn.io.tc import filters, values
 from sojourn.io.tc.objects import is_json, lines
+from sojourn.io.tc.records import INPUT, Class, Device, Qdisc, TcConfig
+from sojourn.io.tc.shown import UNNAMED, ShownParts, after
 
-UNNAMED = "the device"
 MAX_LINE = 10_000
 """Maximum characters of a line with its indented continuation; tc's longest, filters with many actions, have some
 hundreds."""
 
 
-@dataclass(eq=False)
-class Qdisc:
-    """A queue discipline on a device."""
-
-    kind: str
-    handle: str
-    """Handle, such as `8001:`; empty if none."""
-    parent: str
-    """`root`, `ingress`, or a class, such as `1:11`."""
-    words: list[str]
-    line: int
-
-
-@dataclass(eq=False)
-class Class:
-    """A class of a discipline."""
-
-    kind: str
-    number: str
-    """Class id, such as `1:11`."""
-    parent: str
-    """`root`, a handle or a class."""
-    words: list[str]
-    line: int
-
-
-@dataclass(eq=False)
-class Filter:
-    """A filter from a DSCP to a class."""
-
-    dscp: int
-    target: str
-    """Class id, such as `1:11`."""
-
-
-@dataclass(eq=False)
-class Device:
-    """A network interface. The cached indices are valid only after everything has been read."""
-
-    name: str
-    qdiscs: dict[str, Qdisc] = field(default_factory=dict)
-    """Disciplines by parent, in order; the key of a duplicate parent includes the line."""
-    classes: dict[str, Class] = field(default_factory=dict)
-    """Classes by id, with the same treatment of duplicates."""
-    filters: list[Filter] = field(default_factory=list)
-    rest: str = ""
-    """Class of a match-all filter, such as `1:11`; empty if there is none."""
-    ingress_to: str | None = None
-    """Device to which ingress is redirected."""
-
-    @property
-    def root(self) -> Qdisc | None:
-        """Root discipline."""
-        return self.qdiscs.get("root")
-
-    @cached_property
-    def children(self) -> dict[str, Qdisc]:
-        """Disciplines by parent class, such as `1:a` in lower case."""
-        by_parent: dict[str, Qdisc] = {}
-        for one in self.qdiscs.values():
-            by_parent.setdefault(one.parent.lower(), one)
-        return by_parent
-
-    @cached_property
-    def dscps(self) -> dict[str, list[int]]:
-        """DSCPs that filters map to each class."""
-        by_class: dict[str, list[int]] = {}
-        for one in self.filters:
-            by_class.setdefault(one.target, []).append(one.dscp)
-        return by_class
-
-
-@dataclass
-class TcConfig:
-    """Parsed configuration, by device in order of appearance."""
-
-    devices: dict[str, Device] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    """Unsupported parts, each with its line."""
-    owners: dict[str, dict[str, None]] = field(default_factory=dict)
-    """Devices with a discipline of a handle, in order, by handle."""
-    ancestors: list[Qdisc] = field(default_factory=list)
-    """Ancestors of the discipline that is being translated."""
-
-    def device(self, name: str) -> Device:
-        """Get or create a device."""
-        return self.devices.setdefault(name, Device(name))
-
-    def note(self, line: int, text: str) -> None:
-        """Record an unsupported part."""
-        self.notes.append(f"line {line}: {text}")
-
-    def add(self, name: str, qdisc: Qdisc) -> None:
-        """Add a discipline to a device."""
-        qdiscs = self.device(name).qdiscs
-        qdiscs[qdisc.parent if qdisc.parent not in qdiscs else f"{qdisc.parent} {qdisc.line}"] = qdisc
-        self.owners.setdefault(qdisc.handle, {})[name] = None
-
-    @contextmanager
-    def inside(self, qdisc: Qdisc) -> Iterator[None]:
-        """Context of translating a discipline; raises `InputError` for a cycle or too deep nesting."""
-        if qdisc in self.ancestors:
-            circle = [*self.ancestors[self.ancestors.index(qdisc) :], qdisc]
-            names = " in ".join(f"{one.kind} {one.handle or one.parent}".strip() for one in reversed(circle))
-            raise InputError(f"line {qdisc.line}: qdiscs form a loop, {names}; leave one of them out")
-        if len(self.ancestors) > MAX_DEPTH:
-            raise InputError(f"line {qdisc.line}: qdiscs are nested more than {MAX_DEPTH} deep; use fewer levels")
-        self.ancestors.append(qdisc)
-        try:
-            yield
-        finally:
-            self.ancestors.pop()
-
-
 def read(text: str) -> TcConfig:
     """Parse output and commands of tc; other lines are skipped."""
-    config, current = TcConfig(), UNNAMED
+    config, parts, current = TcConfig(), ShownParts(), UNNAMED
     for number, line in _logical_lines(text if not is_json(text) else lines(text)):
         words = _words(line)
-        shown_device = _shown_device(words)
-        if shown_device:
+        if shown_device := _shown_device(words):
             current = shown_device
-        elif words[:1] == ["qdisc"] and len(words) > 2 and re.fullmatch(r"[0-9a-fA-F]*:", words[2]):
+            parts.begin(current if current != UNNAMED else "")
+        elif words[:1] == ["qdisc"] and len(words) > 2 and re.fullmatch(r"[0-9a-fA-F]*:(\[\w+\])?", words[2]):
             current = _shown_qdisc(config, number, words[1:], current)
+            parts.saw_qdisc(current)
         elif words[:1] == ["class"] and len(words) > 2 and re.fullmatch(NUMBER, words[2]):
-            _shown_class(config, number, words[1:], current)
+            parts.add_class(number, words[1:])
         elif words[:1] == ["filter"] and words[1:2] and words[1] not in VERBS:
-            _shown_filter(config, number, words[1:], current)
+            parts.add_filter(number, words[1:])
+        elif route := re.match(r"default (?:via \S+ )?.*?\bdev (\S+)", line):
+            config.routed = config.routed or route[1]
         elif command := _command(words):
             if any("$" in word or "`" in word for word in command):
                 config.note(number, f"{' '.join(command)}: contains a shell variable; give the output of tc qdisc show")
             else:
                 _apply(config, number, command)
+    parts.resolve(config)
     return config
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield numbered logical lines: joined at backslashes, filters with their indented lines, no statistics."""
+    """Yield numbered logical lines: joined at backslashes, filters with their indented lines, no statistics.
+
+    A discipline has its size table at the end, after `stab`.
+    """
     command, shown = _LogicalLine(), _LogicalLine()
     for number, line in enumerate(text.splitlines(), start=1):
         if not command.parts and line[:1].isspace() and not re.match(r"\s+(sudo\s+)?(\S*/)?tc\s", line):
-            if shown.parts and not line.strip().startswith(("Sent", "backlog", "rate")):
-                shown.add(number, line.strip())  # matches and actions of a filter
+            if shown.accepts(line):
+                shown.add(number, line.strip())
+            continue
+        if shown.parts and SIZE_TABLE.fullmatch(line):
+            shown.add(number, line.strip())  # pasted without its indentation
             continue
         if shown.parts:
             yield shown.take()
-        if not command.parts and re.match(r"filter (?!add|del|replace|change)", line):
-            shown.add(number, line)
+        if not command.parts and SHOWN.match(line):
+            shown.add(number, line.removeprefix("replaced ").removeprefix("added "))
             continue
         command.add(number, line.removesuffix("\\"))
         if not line.endswith("\\"):
@@ -189,13 +84,19 @@ class _LogicalLine:
     line: int = 0
     length: int = 0
 
+    def accepts(self, line: str) -> bool:
+        """Whether an indented line belongs to this one: a discipline's size table, a filter's matches and actions."""
+        if not self.parts or not self.parts[0].startswith("qdisc"):
+            return bool(self.parts) and not line.strip().startswith(("Sent", "backlog", "rate"))
+        return SIZE_TABLE.fullmatch(line) is not None
+
     def add(self, line: int, part: str) -> None:
         """Add a part from a physical line."""
         self.line = self.line if self.parts else line
         self.length += len(part)
         if self.length > MAX_LINE:
             raise InputError(f"line {self.line}: more than {MAX_LINE} characters; give the output of tc, line by line")
-        self.parts.append(part)
+        self.parts.append(f"stab {part}" if self.parts and self.parts[0].startswith("qdisc") else part)
 
     def take(self) -> tuple[int, str]:
         """Take the logical line and its first line number; the next part begins another one."""
@@ -240,177 +141,109 @@ def _command(words: list[str]) -> list[str] | None:
 def _shown_qdisc(config: TcConfig, line: int, words: list[str], current: str) -> str:
     """Parse a line of `tc qdisc show`; returns the device for later lines that omit it."""
     kind, handle, *rest = words
+    handle = values.class_id(handle.partition("[")[0])
     handle = "" if handle == "0:" else handle
-    device, rest = _after("dev", rest)
+    device, rest = after("dev", rest)
     is_root, rest = rest[:1] == ["root"], rest[1:] if rest[:1] == ["root"] else rest
-    parent, rest = ("root", rest) if is_root else _after("parent", rest)
+    parent, rest = ("root", rest) if is_root else after("parent", rest)
     name = device or current
     if not device and is_root and config.device(name).root:
         name = f"{UNNAMED} {len(config.devices) + 1}"
     while rest and rest[0] in ("refcnt", "offloaded", "ingress_block", "egress_block"):
         rest = rest[1:] if rest[0] == "offloaded" else rest[2:]
-    parent = "ingress" if kind in INPUT else parent
-    config.add(name, Qdisc(kind, handle, parent, [word for word in rest if word.strip("-")], line))
+    rest, table = _split_table([word for word in rest if word.strip("-")])
+    parent = "ingress" if kind in INPUT else _place(parent)
+    config.add(name, Qdisc(kind, handle, parent, rest, line, table, is_shown=True))
     return name
 
 
-def _shown_class(config: TcConfig, line: int, words: list[str], current: str) -> None:
-    kind, number, *rest = words
-    major = number.partition(":")[0]
-    owners = config.owners.get(f"{major}:", {})
-    name = current if current in owners or not owners else next(reversed(owners))
-    rest = rest[1:] if rest[:1] == ["root"] else rest
-    parent, rest = _after("parent", rest)
-    _, rest = _after("leaf", rest)
-    classes = config.device(name).classes
-    key = number if number not in classes else f"{number} {line}"
-    classes[key] = Class(kind, number, parent or "root", rest, line)
+def _split_table(words: list[str]) -> tuple[list[str], list[str]]:
+    """Split the words of a size table, which follow `stab`, from the others."""
+    if "stab" not in words:
+        return words, []
+    start = words.index("stab")
+    end = start + 1
+    while end + 1 < len(words) and words[end] in STAB:
+        end += 2
+    return words[:start] + words[end:], words[start + 1 : end]
 
 
-def _after(word: str, words: list[str]) -> tuple[str, list[str]]:
-    """Value of `word` if the words start with it, and the words after it."""
-    return (words[1], words[2:]) if words[:1] == [word] and len(words) > 1 else ("", words)
+def _place(parent: str) -> str:
+    """Parent in the form of tc's output; a handle alone stands for its first class, the only one of tbf and netem."""
+    parent = values.class_id(parent) if parent != "root" else parent
+    return f"{parent}1" if parent.endswith(":") else parent
 
 
 def _apply(config: TcConfig, line: int, command: list[str]) -> None:
     object_, verb, *rest = command
-    values, rest = _split_location(rest)
-    device = config.device(values.get("dev", UNNAMED))
+    location, rest = _split_location(rest, is_filter=object_ == "filter")
+    device = config.device(location.get("dev", UNNAMED))
     if object_ == "qdisc":
-        _apply_qdisc(config, device, line, (verb, values, rest))
+        _apply_qdisc(config, device, line, (verb, location, rest))
     elif object_ == "class":
-        number = values.get("classid", "")
+        number = values.class_id(location.get("classid", ""))
         device.classes.pop(number, None)
         if verb not in ("del", "delete") and not re.fullmatch(NUMBER, number):
             config.note(line, f"class add: classid {number or 'is missing'}")
         elif verb not in ("del", "delete") and rest:
-            parent = values.get("parent", "root")
-            parent = parent.removesuffix("0") if parent.endswith(":0") else parent
+            parent = values.class_id(location["parent"]) if "parent" in location else "root"
             device.classes[number] = Class(rest[0], number, parent, rest[1:], line)
     elif verb not in ("del", "delete"):
-        _apply_filter(config, device, line, values, rest)
+        filters.apply(config, device, line, location, rest)
 
 
 def _apply_qdisc(config: TcConfig, device: Device, line: int, command: tuple[str, dict[str, str], list[str]]) -> None:
-    verb, values, rest = command
-    handle, parent = values.get("handle", ""), values.get("parent", "root")
-    parent = "root" if "root" in values else parent
-    if "ingress" in values or "clsact" in values:
-        rest, parent = [*(word for word in ("ingress", "clsact") if word in values), *rest], "ingress"
-    if parent.endswith(":") and parent != "root":
-        # tbf and netem have a single class, which may be given as the handle alone.
-        parent = f"{parent}1"
+    verb, location, rest = command
+    handle = values.handle(location["handle"]) if "handle" in location else ""
+    parent = "root" if "root" in location else _place(location.get("parent", "root"))
+    if "ingress" in location or "clsact" in location:
+        rest, parent = [*(word for word in ("ingress", "clsact") if word in location), *rest], "ingress"
     before = device.qdiscs.pop(parent, None)
     if verb in ("del", "delete"):
         if parent == "root":
             device.qdiscs = {key: one for key, one in device.qdiscs.items() if one.parent == "ingress"}
             device.classes.clear()
         return
+    table = location.get("stab", "").split()
     if rest:
-        words = [*before.words, *rest[1:]] if verb == "change" and before and before.kind == rest[0] else rest[1:]
-        config.add(device.name, Qdisc(rest[0], handle, parent, words, line))
+        is_change = verb == "change" and before and before.kind == rest[0]
+        words = [*before.words, *rest[1:]] if is_change and before else rest[1:]
+        # A size table is attached when a discipline is created; `change` may replace it.
+        table = table or (before.table if is_change and before else [])
+        config.add(device.name, Qdisc(rest[0], handle, parent, words, line, table))
 
 
-def _shown_filter(config: TcConfig, line: int, words: list[str], current: str) -> None:
-    """Parse a line of `tc filter show`; hash tables and empty heads are skipped."""
-    text = " ".join(words)
-    if re.search(r"flowid|classid|mirred", text) is None:
-        return
-    device, words = _after("dev", words)
-    parent = re.search(r"\bparent (\S+)", text)
-    owners = list(config.owners.get(parent[1], ())) if parent else []
-    name = device or (owners[0] if len(owners) == 1 else current)
-    values, rest = _split_location(words)
-    _apply_filter(config, config.device(name), line, values, rest)
-
-
-def _apply_filter(config: TcConfig, device: Device, line: int, values: dict[str, str], rest: list[str]) -> None:
-    text = " ".join(rest)
-    if (redirect := re.search(r"mirred egress redirect dev (\S+)", text)) is not None:
-        device.ingress_to = redirect[1]
-        return
-    target = re.search(r"(?:flowid|classid) (?:0x)?(\S+)", text)
-    kind = rest[0] if rest else ""
-    dscps = _dscps_of(text)
-    if target and dscps is not None:
-        for code in dscps:
-            entry = Filter(code, target[1])
-            if not device.rest and all(one.dscp != code for one in device.filters):
-                device.filters.append(entry)
-    elif target and _matches_all(kind, text):
-        device.rest = device.rest or target[1]
-    elif not ("protocol" in values and values["protocol"] == "arp"):
-        reason = next((remedy for word, remedy in UNSUPPORTED_MATCHES.items() if re.search(word, text)), "")
-        supported = "by the DSCP (u32, flower, basic) and for everything (matchall)"
-        config.note(line, f"filter {text}: {reason or 'only those ' + supported + ' are understood'}")
-
-
-def _dscps_of(text: str) -> list[int] | None:
-    """DSCPs of a filter that matches only the DSCP (with a mask); None for any other filter."""
-    match = (
-        re.search(r"match ip6? (?:dsfield|tos|priority) (\S+) (0x[0-9a-fA-F]+)", text)
-        or re.search(r"ip_tos (0x[0-9a-fA-F]+|\d+)(?:/(0x[0-9a-fA-F]+))?", text)
-        or re.search(r"cmp\(u8 at 1 layer (?:1|network) mask (0x[0-9a-fA-F]+) eq (\S+?)\)", text)
-    )
-    if match is not None and match[0].startswith("cmp"):
-        value, mask = int(match[2], 0), int(match[1], 0)
-    elif match is not None:
-        value, mask = int(match[1], 0), int(match[2] or "0xff", 0)
-    elif (word := re.search(r"match ([0-9a-f]{8})/([0-9a-f]{8}) at (-?\d+)", text)) and int(word[3]) == 0:
-        # First 32 bits of the header: the TOS byte is the second (IPv4), or follows the 4-bit version (IPv6).
-        shift = 20 if "ipv6" in text else 16
-        value, mask = int(word[1], 16) >> shift, int(word[2], 16) >> shift
-        if int(word[2], 16) & ~(0xFF << shift):
-            return None
-    else:
-        return None
-    criteria = r"\bmatch (?:ip6?|u\d+|[0-9a-f]{8}/)|\b(?:dst|src)_(?:port|ip)\b|\bip_proto\b|\bip_tos\b|\bcmp\("
-    if len(re.findall(criteria, text)) != 1 or not mask & 0xFC:
-        return None
-    return [code for code in range(64) if code << 2 & mask & 0xFC == value & mask & 0xFC]
-
-
-def _matches_all(kind: str, text: str) -> bool:
-    """Whether a filter matches every packet."""
-    if kind == "matchall":
-        return True
-    return bool(re.search(r"match (?:u32 0(?:x0)? 0(?:x0)? at 0|00000000/00000000 at 0)", text))
-
-
-def _split_location(words: list[str]) -> tuple[dict[str, str], list[str]]:
-    """Split leading location words (dev, parent, handle, …) from the rest."""
-    values: dict[str, str] = {}
+def _split_location(words: list[str], *, is_filter: bool) -> tuple[dict[str, str], list[str]]:
+    """Split leading location words (dev, parent, handle, stab, …) from the rest."""
+    location: dict[str, str] = {}
     rest = list(words)
     while rest:
-        if rest[0] in ("root", "ingress", "clsact"):
-            values[rest.pop(0)] = ""
-        elif rest[0] in ("dev", "parent", "handle", "classid", "protocol", "prio", "pref", "estimator") and rest[1:]:
-            values[rest[0]] = rest[1]
+        if rest[0] in ("root", "ingress", "egress", "clsact"):
+            location[rest.pop(0)] = ""
+        elif rest[1:] and (rest[0] in LOCATION or (is_filter and rest[0] in FILTER_LOCATION)):
+            location[rest[0]] = rest[1]
             rest = rest[2:]
+        elif rest[0] == "estimator" and rest[2:]:
+            rest = rest[3:]
         elif rest[0] == "stab":
-            # Move a size table, which precedes the kind, behind it, as words of the discipline.
-            end = 1
-            while end + 1 < len(rest) and rest[end] in STAB:
-                end += 2
-            table, rest = rest[:end], rest[end:]
-            return values, [*rest[:1], *table, *rest[1:]]
+            rest, table = _split_table(rest)
+            location["stab"] = " ".join(table)
         else:
             break
-    return values, rest
+    return location, rest
 
 
-UNSUPPORTED_MATCHES = {
-    r"\bfw\b": "firewall marks are not modelled; match the DSCP that they follow",
-    r"(?:dport|sport|_port)": "ports are not modelled; match a DSCP, or name --class",
-    r"(?:match ip6? (?:src|dst)|(?:src|dst)_ip)": "addresses are not modelled; match a DSCP, or name --class",
-    r"(?:ip_proto|match ip6? protocol)": "protocols are not modelled; match a DSCP, or name --class",
-    r"\bbpf\b": "BPF programs are not run",
-}
-"""Unsupported match criteria of filters, with the remedy."""
+LOCATION = ("dev", "parent", "handle", "classid", "ingress_block", "egress_block")
+"""Words with a value before the kind of an object."""
+FILTER_LOCATION = ("protocol", "prio", "priority", "preference", "pref", "chain", "block")
+"""Further ones of filters; `prio` is also a discipline."""
 NUMBER = r"[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}"
 """Pattern of a class id."""
 QUOTED = re.compile(r"[\"'#\\]")
 """Characters with a meaning to a shell; the lines of `tc`'s output have none."""
 VERBS = ("add", "replace", "change", "link", "del", "delete")
-INPUT = ("ingress", "clsact")
 STAB = ("mtu", "tsize", "mpu", "overhead", "linklayer")
+SHOWN = re.compile(r"(?:(?:replaced|added) )?(?:qdisc|filter) (?!add|del|replace|change|link)")
+"""Line of output; `tc monitor` prints a word before it."""
+SIZE_TABLE = re.compile(rf"\s*(?:(?:{'|'.join(STAB)})\s+\S+\s*)+")
+"""Line of a size table (`print_size_table` in iproute2's `tc_stab.c`), below its discipline."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
-from sojourn.io.tc.lines import Class, Device, Qdisc, TcConfig
+from sojourn.io.tc.records import Class, Device, Qdisc, TcConfig
 
 CURVES = ("rt", "ls", "sc", "ul")
 DEFAULT_CEILING = 10**9
@@ -80,7 +80,7 @@ def _ets(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[Device, Qdisc]
         return f"{handle}:{min(int(band, 16), kept):x}" if is_own else target
 
     filters = [replace(one, target=map_class(one.target)) for one in device.filters]
-    return replace(device, filters=filters, rest=map_class(device.rest)), replace(qdisc, kind="prio", words=words)
+    return replace(device, filters=filters), replace(qdisc, kind="prio", words=words)
 
 
 def _numbers(qdisc: Qdisc, word: str, max_count: int) -> list[int]:

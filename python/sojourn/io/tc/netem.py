@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
-from sojourn.io.tc.lines import Qdisc, TcConfig
+from sojourn.io.tc.records import Qdisc, TcConfig
 
 # Labels that `tc qdisc show` prints before values that the commands have without them.
 SHOWN = ("p", "r", "1-h", "1-k", "p13", "p31", "p32", "p23", "p14")

@@ -16,7 +16,7 @@ from sojourn.base.errors import InputError
 
 RATES = {"rate", "ceil", "peakrate", "maxrate", "low_rate_threshold", "bandwidth", "packet_rate"}
 """Keys in bytes per second; tc's text has bits per second."""
-OBJECT_KEYS = {"offloaded", "dev", "kind", "handle", "parent", "root", "options", "refcnt", "class", "leaf"}
+OBJECT_KEYS = {"offloaded", "dev", "kind", "handle", "parent", "root", "options", "refcnt", "class", "leaf", "stab"}
 """Keys of an object that are not parameters of its kind."""
 CAKE: dict[str, tuple[str, str] | dict[str, str]] = {
     "nat": ("nat", "nonat"),
@@ -69,6 +69,8 @@ def _line(one: Mapping[str, Any]) -> str:
     words = _cake(options) if kind == "cake" else list(_words(options))
     device = f" dev {one['dev']}" if "dev" in one else ""
     place = " root" if one.get("root") else f" parent {one['parent']}" if "parent" in one else ""
+    if isinstance(one.get("stab"), Mapping):
+        words = ["stab", *(f"{key} {value}" for key, value in one["stab"].items()), *words]
     handle = str(one.get("handle") or "0:")
     return f"qdisc {kind} {handle}{device}{place} {' '.join(words)}".rstrip()
 
@@ -83,6 +85,8 @@ def _words(options: Mapping[str, Any]) -> Iterator[str]:
             yield from _netem(key, value)
         elif isinstance(value, list):
             yield " ".join([key, *map(str, value)])
+        elif key == "default" and not isinstance(value, str):
+            yield f"default {int(value):#x}"
         elif key in RATES and not isinstance(value, str):
             yield f"{key} {8 * int(value)}bit"
         elif key in ("probability", "min_p", "max_p") and isinstance(value, float):

@@ -5,15 +5,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import netem, values
-from sojourn.io.tc.disciplines import TranslatedQdisc, translate, without_table
-from sojourn.io.tc.lines import Class, Device, Qdisc, TcConfig
+from sojourn.io.tc.disciplines import TranslatedQdisc, translate, with_framing
 from sojourn.io.tc.nearest import NEAREST
+from sojourn.io.tc.records import Class, Device, Qdisc, TcConfig
 from sojourn.model.aqms.registry import parsed
 
 
@@ -38,7 +39,40 @@ def tree(device: Device, config: TcConfig, class_id: str | None = None) -> Egres
     root = device.root
     if root is None:
         raise InputError(f"{device.name}: no root qdisc; give the output of tc qdisc show")
-    return _tree(device, root, config, class_id)
+    whole = _tree(device, root, config, class_id)
+    _report_unused(device, config)
+    return whole
+
+
+def _report_unused(device: Device, config: TcConfig) -> None:
+    """Note the disciplines, classes and filters that are nowhere in the translated tree."""
+    handles = {one.handle for one in device.qdiscs.values() if one.handle}
+    inner = {one.parent for one in device.classes.values()}
+    for one in device.qdiscs.values():
+        # Linux deletes the discipline of a class that gets classes of its own.
+        if one in config.used or one.parent == "ingress" or (one.parent in inner and not one.is_shown):
+            continue
+        handle = one.parent.partition(":")[0] + ":"
+        why = f"there is no qdisc {handle}" if handle not in handles else f"there is no class {one.parent}"
+        is_known = one.parent in device.classes or one.parent == "root"
+        name = f"{one.kind} {one.handle}".strip()
+        why = "its parent is not used" if is_known or any(one.parent == used.parent for used in config.used) else why
+        config.note(one.line, f"{name}, parent {one.parent}: {why}; it is left out")
+    for kind in device.classes.values():
+        if f"{kind.number.partition(':')[0]}:" not in handles:
+            config.note(kind.line, f"class {kind.number}: there is no qdisc of its handle; it is left out")
+    for rule in device.filters:
+        if not _selects(device, rule.target):
+            config.note(rule.line, f"filter to {rule.target}: there is no such class; it is left out")
+
+
+def _selects(device: Device, target: str) -> bool:
+    """Whether a class that a filter names exists."""
+    handle, _, minor = target.partition(":")
+    owner = next((one for one in device.qdiscs.values() if one.handle == f"{handle}:"), None)
+    if owner is None or not minor:
+        return False
+    return target in device.classes or owner.kind in ("prio", "ets")
 
 
 def _tree(device: Device, qdisc: Qdisc, config: TcConfig, class_id: str | None) -> EgressTree:
@@ -74,14 +108,26 @@ def _select_queue(device: Device, mq: Qdisc, config: TcConfig, class_id: str | N
     if class_id:
         handle = f"{class_id.partition(':')[0]}:"
         chosen = next((one for one in queues if one.handle.lower() == handle.lower()), chosen)
+    for one in queues:
+        _use_all(device, one, config)
     if len(queues) > 1:
         named = f" {chosen.handle}" if chosen.handle else ""
         config.note(mq.line, f"{mq.kind}: {len(queues)} queues of the card are merged into one, {chosen.kind}{named}")
     return chosen
 
 
+def _use_all(device: Device, qdisc: Qdisc, config: TcConfig) -> None:
+    """Mark a discipline and its descendants as used."""
+    left = [qdisc]
+    while left:
+        one = left.pop()
+        if one not in config.used:
+            config.used.add(one)
+            left += [child for child in device.qdiscs.values() if one.handle and child.parent.startswith(one.handle)]
+
+
 def _tbf(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
-    words, framing = without_table(qdisc)
+    words, framing = with_framing(qdisc, config)
     out = ["tbf"]
     for word, value in _pairs(qdisc, words, config):
         if word not in TBF_PARAMETERS:
@@ -89,7 +135,7 @@ def _tbf(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
         else:
             name, read = TBF_PARAMETERS[word]
             out.append(f"{name} {read(value).replace(' ', '')}")
-    child = _child(device, qdisc, 1, config)
+    child = _only_child(device, qdisc, config)
     if child:
         # As in Linux, tbf's own limit has no effect with a child.
         out = [word for word in out if not word.startswith(("limit ", "latency "))]
@@ -99,9 +145,9 @@ def _tbf(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
 
 
 def _netem(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
-    words, framing = without_table(qdisc)
+    words, framing = with_framing(qdisc, config)
     out = ["netem", *netem.translate_words(qdisc, words, config)]
-    child = _child(device, qdisc, 1, config)
+    child = _only_child(device, qdisc, config)
     if child:
         out.append(f"{{ {child.text} }}")
     try:
@@ -113,7 +159,7 @@ def _netem(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
 
 
 def _prio(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
-    words, framing = without_table(qdisc)
+    words, framing = with_framing(qdisc, config)
     out, bands = ["prio"], 3
     limits: list[ClassLimit] = []
     if "bands" in words:
@@ -141,11 +187,11 @@ def _prio(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
 
 
 def _htb(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
-    words, framing = without_table(qdisc)
-    head, default = _htb_words(qdisc, words, config)
+    words, framing = with_framing(qdisc, config)
     classes = [one for one in device.classes.values() if one.number.startswith(qdisc.handle)]
     inner = {one.parent for one in classes}
     leaves = [one.number for one in classes if one.number not in inner]
+    head, default = _htb_words(qdisc, words, leaves, config)
     if not leaves:
         raise InputError(f"line {qdisc.line}: htb without classes; add the output of tc class show dev {device.name}")
     chosen = device.rest if device.rest in leaves else f"{qdisc.handle}{default}"
@@ -177,12 +223,12 @@ def _htb(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
     )
 
 
-def _htb_words(qdisc: Qdisc, words: Sequence[str], config: TcConfig) -> tuple[list[str], str]:
+def _htb_words(qdisc: Qdisc, words: Sequence[str], leaves: Sequence[str], config: TcConfig) -> tuple[list[str], str]:
     """Translated parameters of HTB itself, and the minor number of its default class."""
     head, default = [f"htb handle {qdisc.handle.rstrip(':') or '1'}"], ""
     for word, value in _pairs(qdisc, words, config):
         if word == "default":
-            default = value.removeprefix("0x").rpartition(":")[2]
+            default = _default(qdisc, value, leaves, config)
         elif word in ("r2q", "direct_qlen"):
             head.append(f"{word} {value}")
         elif word not in ("direct_packets_stat", "ver"):
@@ -190,17 +236,38 @@ def _htb_words(qdisc: Qdisc, words: Sequence[str], config: TcConfig) -> tuple[li
     return head, default
 
 
+def _default(qdisc: Qdisc, text: str, leaves: Sequence[str], config: TcConfig) -> str:
+    """Minor number of the default class, in hexadecimal; iproute2 4.15 to 4.18 print it in decimal."""
+    read = values.class_id(f"{qdisc.handle or '1:'}{text.rpartition(':')[2].removeprefix('0x')}").rpartition(":")[2]
+    if not qdisc.is_shown or text.startswith("0x") or not text.isdecimal():
+        return read
+    decimal = f"{int(text):x}"
+    found = [number for number in (read, decimal) if f"{qdisc.handle}{number}" in leaves]
+    if read == decimal or not found or found == [read]:
+        return read
+    why = "" if len(found) == 1 else f", or class {decimal} of iproute2 4.15 to 4.18, which print it in decimal"
+    other = f"htb: default {text} is class {found[0]} in decimal, as iproute2 4.15 to 4.18 print it"
+    config.assume(qdisc.line, other if not why else f"htb: default {text} is class {read} in hexadecimal{why}")
+    return found[0]
+
+
 def _class(one: Class, config: TcConfig) -> str:
-    out = []
-    left = list(one.words)
+    out: dict[str, str] = {}
+    # iproute2 6 prints `burst 1600b/1mpu 0b`, without a space.
+    left = [part for word in one.words for part in re.sub(r"(/\d+)mpu$", r"\1 mpu", word).split()]
     while left:
         word = left.pop(0)
         value = left.pop(0) if left else ""
+        word = JSON_CLASS_WORDS.get(word, word)
         if word in CLASS_CONVERTERS:
-            out.append(f"{word} {CLASS_CONVERTERS[word](value).replace(' ', '')}")
-        elif word not in ("mtu", "level"):
+            read = CLASS_CONVERTERS[word](value).replace(" ", "")
+            if word == "mpu" and out.get(word, read) != read:
+                config.note(one.line, f"class {one.number}: mpu {value} of its ceiling")
+            else:
+                out[word] = read
+        elif word not in ("mtu", "level", "burst_cell", "cburst_cell"):
             config.note(one.line, f"class {one.number}: {word} {value}")
-    return " ".join(out)
+    return " ".join(f"{word} {value}" for word, value in out.items())
 
 
 def _bounds(of: Qdisc | Class, word: str) -> tuple[int, ...]:
@@ -211,10 +278,15 @@ def _bounds(of: Qdisc | Class, word: str) -> tuple[int, ...]:
     return () if text == "unlimited" else (int(values.rate(text).split()[0]),)
 
 
+def _only_child(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc | None:
+    """Translate the child of a discipline with a single class, which every class id of its handle names."""
+    places = [place for place in device.children if qdisc.handle and place.startswith(qdisc.handle)]
+    return _child(device, qdisc, int(places[-1].rpartition(":")[2], 16), config) if places else None
+
+
 def _child(device: Device, qdisc: Qdisc, number: int, config: TcConfig) -> TranslatedQdisc | None:
     """Translate the child of a class, which may be classful itself; None if it has none."""
-    place = f"{qdisc.handle}{number:x}".lower()
-    child = device.children.get(place) if qdisc.handle else None
+    child = device.children.get(f"{qdisc.handle}{number:x}") if qdisc.handle else None
     if child is None:
         return None
     return _tree(device, child, config, None).qdisc
@@ -236,7 +308,7 @@ def _limit(device: Device, qdisc: Qdisc, number: int, child: TranslatedQdisc | N
     if child is None:
         one = device.classes.get(place)
         return ClassLimit(one.line if one else qdisc.line, f"class {place}", DEVICE_LIMIT, sets_link_limit=True)
-    leaf = device.children[place.lower()]
+    leaf = device.children[place]
     return ClassLimit(leaf.line, leaf.kind, " and ".join(child.limits) or DEVICE_LIMIT, child.sets_link_limit)
 
 
@@ -300,3 +372,5 @@ CLASS_CONVERTERS: dict[str, Callable[[str], str]] = {
     "linklayer": str,
 }
 """Converters by tc's word of an htb class."""
+JSON_CLASS_WORDS = {"mpu_rate": "mpu", "mpu_ceil": "mpu"}
+"""Words of the text by keys of the JSON."""

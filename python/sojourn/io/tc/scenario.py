@@ -5,16 +5,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import read_text
-from sojourn.io.tc import sqm
-from sojourn.io.tc.lines import INPUT, Device, TcConfig, read
+from sojourn.io.tc import sqm, values
+from sojourn.io.tc.lines import read
 from sojourn.io.tc.objects import is_json
 from sojourn.io.tc.parents import EgressTree, tree
+from sojourn.io.tc.records import INPUT, Device, TcConfig
 from sojourn.model.scenarios.scenario import Scenario
 
 LINE_RATE = 10**9
@@ -45,6 +46,8 @@ class ImportedScenario:
     """A sentence per direction about the interpretation."""
     notes: tuple[str, ...]
     """Unsupported parts, each with its line."""
+    assumed: tuple[str, ...]
+    """Guesses, each with its line or direction."""
 
 
 def load(path: Path | str, options: ImportOptions | None = None) -> ImportedScenario:
@@ -66,6 +69,8 @@ def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenari
     """Make a scenario called `name` from a configuration."""
     from_sqm = sqm.is_sqm(text)
     config = read("\n".join(sqm.commands(text)) if from_sqm else text)
+    if options.class_id is not None:
+        options = replace(options, class_id=values.class_id(options.class_id))
     down, up = _directions(config, options)
     if down is None and up is None:
         raise InputError(
@@ -77,17 +82,30 @@ def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenari
     for key, direction, device in (("link", "to the home", down), ("reverse", "from the home", up)):
         egress = None if device is None else tree(device, config, options.class_id)
         lines, sentence = _link(direction, device, egress, options)
+        if device is not None and egress is not None and options.rate is None:
+            config.assumed.append(f"{direction}: the line behind the shaper carries {_line_rate(egress)}")
         parts += [f"[{key}]", *lines, ""]
         understood.append(sentence)
         if egress and egress.classes and (chosen := _class_of(egress, options.class_id)):
             classes["forward" if key == "link" else "reverse"] = chosen
     flows = _home_flows(down is not None, up is not None)
-    notes = tuple(note.split(": ", 1)[1] if from_sqm else _with_entry_numbers(note, text) for note in config.notes)
-    parts += [*(f"# Not understood: {_comment(note)}" for note in notes), *([""] if notes else [])]
+
+    def placed(sentences: list[str]) -> tuple[str, ...]:
+        """Sentences with places of the input; lines of the commands made from sqm's configuration are not in it."""
+        return tuple(
+            re.sub(r"^line \d+: ", "", one) if from_sqm else _with_entry_numbers(one, text) for one in sentences
+        )
+
+    notes, assumed = placed(config.notes), placed(config.assumed)
+    parts += [
+        *(f"# Assumed: {_comment(one)}" for one in assumed),
+        *(f"# Not understood: {_comment(one)}" for one in notes),
+    ]
+    parts += [""] if notes or assumed else []
     whole = "\n".join([*parts, flows])
     whole = _with_classes(whole, classes)
     Scenario.parse(whole)  # validate the result
-    return ImportedScenario(whole, tuple(understood), notes)
+    return ImportedScenario(whole, tuple(understood), notes, assumed)
 
 
 def _home_flows(down: bool, up: bool) -> str:
@@ -170,10 +188,10 @@ def _by_order(
         down = left.pop(0)
         if options.upload is None and up and up.root:
             # A box between two networks: the order of its devices is arbitrary.
-            config.note(
+            config.assume(
                 up.root.line,
-                f"unclear which of {up.name} and {down.name} sends to the Internet; {up.name} is assumed, --download "
-                "and --upload choose",
+                f"{up.name}, the first of {up.name} and {down.name}, sends to the Internet; --download and --upload "
+                "choose",
             )
     return down, up
 
@@ -201,7 +219,7 @@ def _link(
         )
     qdisc = egress.qdisc
     if options.rate is None:
-        lines = [f'rate = "{max(LINE_RATE, *egress.bounds) // 10**6} Mbit/s" # of the line behind the shaper']
+        lines = [f'rate = "{_line_rate(egress)}" # of the line behind the shaper']
     else:
         lines = [f"rate = {json.dumps(options.rate)}"]
     lines += [f"{word} = {json.dumps(text)}" for word, text in qdisc.framing.items()]
@@ -212,6 +230,11 @@ def _link(
     head, brace, _ = qdisc.text.partition("{")
     short = f"{head}{{ {len(egress.classes) or 1} inside }}" if brace else head
     return lines, f"{direction}: {device.name}, {short}"
+
+
+def _line_rate(egress: EgressTree) -> str:
+    """Rate of the line behind a shaper, if it is not given."""
+    return f"{max(LINE_RATE, *egress.bounds) // 10**6} Mbit/s"
 
 
 def _aqm(text: str) -> str:

@@ -44,6 +44,24 @@ def number(text: str) -> str:
     return text
 
 
+def class_id(text: str) -> str:
+    """Class id in the form of tc's output, such as `1:1f`: hexadecimal with or without `0x` (`get_tc_classid`).
+
+    A handle, such as `0x1:`, is a class id without a minor number. Any other text is returned as it is.
+    """
+    found = re.fullmatch(r"(?:0x)?([0-9a-f]{0,8})(?:(:)(?:0x)?([0-9a-f]{0,4}))?", text.lower())
+    if not found or not (found[1] or found[3]):
+        return text
+    number = int(found[1] or "0", 16)
+    major, minor = (number, int(found[3] or "0", 16)) if found[2] else (number >> 16, number & 0xFFFF)
+    return f"{major:x}:{minor:x}" if major and minor else f"{major:x}:" if major else f":{minor:x}"
+
+
+def handle(text: str) -> str:
+    """Handle in the form of tc's output, such as `1f:`; the colon may be missing (`get_qdisc_handle`)."""
+    return class_id(text if ":" in text else f"{text}:")
+
+
 def is_value(text: str) -> bool:
     """Whether a word looks like a number, i.e. the value of the previous word."""
     return bool(re.match(r"[-+]?[0-9.]", text))

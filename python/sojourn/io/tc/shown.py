@@ -1,0 +1,144 @@
+"""Classes and filters of `tc`'s output, which name no device: assigned after everything has been read."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from sojourn.io.tc import filters, values
+from sojourn.io.tc.records import Class, Device, TcConfig
+
+UNNAMED = "the device"
+"""Name of a device that the input does not name."""
+
+
+@dataclass
+class _Part:
+    """Output of one command: classes and filters of one device."""
+
+    device: str
+    """Device that the command names; empty if unknown."""
+    listed: list[str] = field(default_factory=list)
+    """Devices of the disciplines since the part before."""
+    classes: list[Class] = field(default_factory=list)
+    filters: list[tuple[int, list[str]]] = field(default_factory=list)
+
+
+@dataclass
+class ShownParts:
+    """Output about classes and filters, in parts by device."""
+
+    parts: list[_Part] = field(default_factory=list)
+    device: str = ""
+    listed: list[str] = field(default_factory=list)
+
+    def begin(self, device: str) -> None:
+        """Begin a part with the command that printed it."""
+        self.device, self.listed = device, []
+        self._next(device)
+
+    def saw_qdisc(self, device: str) -> None:
+        """Record the device of a discipline; the next class or filter begins a part."""
+        if self.parts and (self.parts[-1].classes or self.parts[-1].filters):
+            self.listed = []
+            self.parts.append(_Part(self.device, self.listed))
+        if device not in self.listed:
+            self.listed.append(device)
+
+    def add_class(self, line: int, words: list[str]) -> None:
+        """Parse a line of `tc class show`."""
+        kind, number, *rest = words
+        device, rest = after("dev", rest)
+        rest = rest[1:] if rest[:1] == ["root"] else rest
+        parent, rest = after("parent", rest)
+        _, rest = after("leaf", rest)
+        one = Class(kind, values.class_id(number), values.class_id(parent) or "root", rest, line)
+        part = self._part(device)
+        if any(other.number == one.number for other in part.classes) or part.filters:
+            part = self._next(device)
+        part.classes.append(one)
+
+    def add_filter(self, line: int, words: list[str]) -> None:
+        """Keep a line of `tc filter show`; hash tables and empty heads are skipped."""
+        if re.search(r"flowid|classid|baseclass|mirred|police|\baction\b", " ".join(words)):
+            device, words = after("dev", words)
+            self._part(device).filters.append((line, words))
+
+    def resolve(self, config: TcConfig) -> None:
+        """Add everything to its device."""
+        for part in self.parts:
+            if part.classes:
+                name = _device_of_classes(config, part)
+                for one in part.classes:
+                    config.add_class(name, one)
+                part.device = part.device or name
+        for part in self.parts:
+            for line, words in part.filters:
+                _add_filter(config, part, line, words)
+
+    def _part(self, device: str) -> _Part:
+        if not self.parts or (device and self.parts[-1].device != device):
+            return self._next(device)
+        return self.parts[-1]
+
+    def _next(self, device: str) -> _Part:
+        self.parts.append(_Part(device or self.device, self.listed))
+        return self.parts[-1]
+
+
+def _device_of_classes(config: TcConfig, part: _Part) -> str:
+    """Device of classes: with a discipline of their handle, with children in them, and without classes so far."""
+    if part.device:
+        return part.device
+    majors = {one.number.partition(":")[0] for one in part.classes}
+    owners = [name for name, device in config.devices.items() if majors <= _majors(device)]
+    free = [
+        name for name in owners if not majors & {number.partition(":")[0] for number in config.device(name).classes}
+    ]
+    numbers = {one.number for one in part.classes}
+    fitting = [name for name in free if _child_places(config.devices[name], majors) <= numbers]
+    names = fitting or free or owners or part.listed[-1:] or [UNNAMED]
+    if len(part.listed) == 1 and part.listed[0] in names:
+        return part.listed[0]
+    if len(names) > 1:
+        config.assume(
+            part.classes[0].line,
+            f"classes of {names[0]}, the first device with such a handle; tc does not print it, so put a line "
+            f'"tc class show dev DEV" before its output',
+        )
+    return names[0]
+
+
+def _majors(device: Device) -> set[str]:
+    return {one.handle.rstrip(":") for one in device.qdiscs.values() if one.handle}
+
+
+def _child_places(device: Device, majors: set[str]) -> set[str]:
+    """Classes of the handles that have a discipline."""
+    parents = {one.parent for one in device.qdiscs.values() if ":" in one.parent}
+    return {parent for parent in parents if parent.partition(":")[0] in majors}
+
+
+def _add_filter(config: TcConfig, part: _Part, line: int, words: list[str]) -> None:
+    text = " ".join(words)
+    location: dict[str, str] = {}
+    while len(words) > 1 and words[0] in ("parent", "protocol", "pref", "block"):
+        location[words[0]], words = words[1], words[2:]
+    parent = values.class_id(location.get("parent", ""))
+    owners = list(config.owners.get(parent, ()))
+    target = re.search(r"(?:flowid|classid|baseclass) (\S+)", text)
+    if target is not None and len(owners) > 1:
+        place = values.class_id(target[1])
+        owners = [name for name in owners if place in config.devices[name].classes] or owners
+    owners = owners or part.listed[-1:] or list(config.devices)[:1] or [UNNAMED]
+    name = part.device or (part.listed[0] if part.listed[:1] == owners[:1] and part.listed else "") or owners[0]
+    if not part.device and len(owners) > 1:
+        config.assume(line, f"filter of {name}, the first device with such a handle; tc does not print it")
+    if parent.startswith("ffff:"):
+        location["ingress"] = ""
+    filters.apply(config, config.device(name), line, location, words)
+
+
+def after(word: str, words: list[str]) -> tuple[str, list[str]]:
+    """Value of `word` if the words start with it, and the words after it."""
+    return (words[1], words[2:]) if words[:1] == [word] and len(words) > 1 else ("", words)
