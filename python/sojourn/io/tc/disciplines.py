@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import takewhile
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
 from sojourn.io.tc.records import Qdisc, TcConfig
+from sojourn.io.tc.red import red_weight
+from sojourn.io.tc.words import count_of
 from sojourn.model.aqms.registry import find, parsed
+from sojourn.model.scenarios.scenario import Scenario
 
 
 @dataclass(frozen=True)
@@ -29,12 +32,14 @@ class KindMapping:
     """Converter of `limit`, if it becomes the link's limit here."""
     default_limit: str = ""
     """Default of that limit in tc."""
-    ignored_values: tuple[str, ...] = ()
-    """Ignored words with a value."""
-    ignored_flags: tuple[str, ...] = ()
-    """Ignored words without a value."""
+    defaults: Mapping[str, str] = field(default_factory=dict)
+    """Values of words without an equivalent that change nothing here, by word; empty for a flag."""
     converters: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     """Converters of values in other units, by tc's word."""
+    texts: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
+    """Texts in our syntax by tc's word, from its value; a flag has an empty one."""
+    linux_words: tuple[str, ...] = ()
+    """Words that only the profile of Linux has."""
     nearest: str = ""
     """Difference of ours from tc's kind, if ours is only the nearest equivalent."""
 
@@ -57,13 +62,15 @@ def translate(qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
     if qdisc.kind not in KINDS:
         raise InputError(f"line {qdisc.line}: {qdisc.kind} is not supported; leave out that device, or its line")
     words, framing = with_framing(qdisc, config)
-    if qdisc.kind == "cake":
-        return _cake(qdisc, words, framing, config)
+    if qdisc.kind in ("cake", "cake_mq"):
+        text = _validated(qdisc, [qdisc.kind, *_cake(qdisc, words, config)], CAKE_LIMIT, config)
+        return TranslatedQdisc(text, (CAKE_LIMIT,), framing)
     translator = _Translator(qdisc, _mapping_of(qdisc, config), config)
     rest = list(words)
     while rest:
         rest = translator.translate_word(rest.pop(0), rest)
-    text = _validated(qdisc, " ".join(translator.out))
+    parts = [translator.name, *translator.out, *red_weight(qdisc, config)]
+    text = _validated(qdisc, parts, translator.limit or "1000 packets", config)
     return TranslatedQdisc(text, (translator.limit,) if translator.limit else (), framing, translator.sets_link_limit)
 
 
@@ -72,42 +79,51 @@ class _Translator:
 
     def __init__(self, qdisc: Qdisc, kind: KindMapping, config: TcConfig) -> None:
         self.qdisc, self.kind, self.config = qdisc, kind, config
+        self.name = f"{kind.name}@linux" if any(word in kind.linux_words for word in qdisc.words) else kind.name
         self.params: dict[str, str] = {
             param["name"]: param["kind"] for param in find(kind.name.partition("@")[0])["params"]
         }
-        self.out = [kind.name]
+        self.out: list[str] = []
         self.limit = kind.default_limit
         self.sets_link_limit = False
 
     def translate_word(self, word: str, rest: list[str]) -> list[str]:
         """Translate a word with its values; returns the words after them."""
-        if word in CHOICES.get(self.qdisc.kind, {}):
-            self.out.append(CHOICES[self.qdisc.kind][word])
+        if self._is_flag(self._parameter(word)):
+            self.out.append(self._parameter(word))
             return rest
-        if word == "limit" and self.kind.limit and rest:
-            self.limit, self.sets_link_limit = _read(self.qdisc, word, rest[0], self.kind.limit), True
-            return rest[1:]
-        if word in LISTS:
-            self.out += _list_parameter(word, rest[: LISTS[word]], self.params)
-            return rest[LISTS[word] :]
-        if self._translate_parameter(word, rest[:1]):
-            return rest if self._is_flag(self._parameter(word)) else rest[1:]
-        if word in self.kind.ignored_values:
-            return rest[1:]
-        return rest if word in self.kind.ignored_flags else self._note_unsupported(word, rest)
+        count = count_of(self.qdisc.kind, word)
+        count = len(list(takewhile(values.is_value, rest))) if count is None else min(count, len(rest))
+        given, rest = rest[:count], rest[count:]
+        if word == "ewma":  # `red_weight` reads it with the thresholds
+            return rest
+        try:
+            is_known = self._translate_parameter(word, given)
+        except InputError as error:
+            if not self.qdisc.is_shown:  # tc refuses such a command
+                raise InputError(f"line {self.qdisc.line}: {self.qdisc.kind} {word}: {error}") from None
+            self.config.note(self.qdisc.line, f"{self.qdisc.kind}: {word}: {error}")
+            return rest
+        if not is_known and self.kind.defaults.get(word) != " ".join(given):
+            self.config.note(self.qdisc.line, f"{self.qdisc.kind}: {' '.join([word, *given])}")
+        return rest
 
-    def _translate_parameter(self, word: str, value: list[str]) -> bool:
-        name = self._parameter(word)
-        if self._is_flag(name):
-            self.out.append(name)
-            return True
-        if name not in self.params or not value:
+    def _translate_parameter(self, word: str, given: list[str]) -> bool:
+        """Translate a word with its values; false if it has no equivalent."""
+        name, text = self._parameter(word), " ".join(given)
+        if word in self.kind.texts:
+            self.out.append(self.kind.texts[word](text))
+        elif word == "limit" and self.kind.limit and given:
+            self.limit, self.sets_link_limit = self.kind.limit(text), True
+        elif name not in self.params or not given:
             return False
-        read = self.kind.converters.get(word, CONVERTERS[self.params[name]])
-        text = _read(self.qdisc, word, value[0], read)
-        self.out.append(f"{name} {text.replace(' ', '')}")
-        if word == "limit":
-            self.limit = f"{text} packets"
+        elif self.params[name] == "bands":
+            self.out.append(f"{name} {','.join(given)}")
+        else:
+            read = self.kind.converters.get(word, CONVERTERS[self.params[name]])
+            self.out.append(f"{name} {read(text).replace(' ', '')}")
+            if word == "limit":
+                self.limit = f"{read(text)} packets"
         return True
 
     def _parameter(self, word: str) -> str:
@@ -117,50 +133,49 @@ class _Translator:
         """Whether a parameter is a flag, such as `ecn`, or a negated one, such as `noecn`."""
         return "flag" in (self.params.get(name), name.startswith("no") and self.params.get(name[2:]))
 
-    def _note_unsupported(self, word: str, rest: list[str]) -> list[str]:
-        arguments = list(takewhile(values.is_value, rest))
-        self.config.note(self.qdisc.line, f"{self.qdisc.kind}: {' '.join([word, *arguments])}")
-        return rest[len(arguments) :]
-
 
 def _mapping_of(qdisc: Qdisc, config: TcConfig) -> KindMapping:
     """Mapping of tc's kind, with a note if ours is only the nearest equivalent."""
+    if qdisc.kind == "sfq" and any(word in qdisc.words for word in ("min", "max", "probability", "redflowlimit")):
+        return replace(KINDS["sfq"], name="sfq_red")
     kind = KINDS[qdisc.kind]
     if kind.nearest:
         config.note(qdisc.line, f"{qdisc.kind} is not supported; {kind.nearest}")
     return kind
 
 
-def _list_parameter(word: str, numbers: list[str], params: Mapping[str, str]) -> list[str]:
-    """Translate a list parameter; empty if it has no effect here."""
-    if word == "priomap" and params.get(word) == "bands":
-        return [f"priomap {','.join(numbers)}"]
-    if word == "weights":
-        return [f"weight_{place} {text}" for place, text in enumerate(numbers, start=1)]
-    return []
-
-
-def _cake(qdisc: Qdisc, words: list[str], framing: Mapping[str, str], config: TcConfig) -> TranslatedQdisc:
+def _cake(qdisc: Qdisc, words: list[str], config: TcConfig) -> list[str]:
     """Translate CAKE, whose words our parser accepts, except for sizes and for what tc adds in its output."""
-    out, chosen, rest = ["cake"], dict[str, str](), list(words)
+    # The words of the framing apply in order: some set the overhead, others add to it.
+    chosen, framing, rest = dict[str, str](), list[str](), list(words)
     while rest:
         word = rest.pop(0)
-        group = next((name for name, members in CAKE.items() if word in members), None)
-        if group:
-            chosen[group] = word  # tc uses the last one
-        elif word in CAKE_VALUES and rest:
-            value = rest.pop(0)
-            if value != "unlimited":
-                chosen[word] = f"{word} {_read(qdisc, word, value, CAKE_VALUES[word]).replace(' ', '')}"
-        elif word == "fwmark" and rest:
-            config.note(qdisc.line, f"cake: fwmark {rest.pop(0)}: packets have no firewall marks here")
-        elif word == "raw":
-            out.append("noatm overhead 0")
-        elif word == "unlimited":
+        group = next((name for name, members in CAKE.items() if word in members), word)
+        given = [rest.pop(0) for _ in range(min(count_of("cake", word) or 0, len(rest)))]
+        if count_of("cake", word) is None:
+            given = list(takewhile(values.is_value, rest))
+            rest = rest[len(given) :]
+        if word in CAKE_NOTES or count_of("cake", word) is None or (word in CAKE_VALUES and not given):
+            reason = f": {CAKE_NOTES[word]}" if CAKE_NOTES.get(word) else ""
+            config.note(qdisc.line, f"{qdisc.kind}: {' '.join([word, *given])}{reason}")
+        elif word == "unlimited" or given == ["unlimited"]:
             chosen.pop("bandwidth", None)
-        elif word not in out:
-            out.append(word)
-    return TranslatedQdisc(_validated(qdisc, " ".join([*out, *chosen.values()])), ("100000 packets",), framing)
+        elif word in CAKE_VALUES:
+            read = _read(qdisc, word, given[0], config)
+            if word in ("overhead", "mpu"):
+                framing += [f"{word} {read}"] if read else []
+            elif read:
+                chosen[group] = f"{word} {read}"
+        elif word in CAKE_FRAMINGS:
+            framing.append(word)
+        else:
+            chosen[group] = word  # tc uses the last one
+    return [*framing, *chosen.values(), *_queues(qdisc)]
+
+
+def _queues(qdisc: Qdisc) -> list[str]:
+    """Number of hardware queues of `cake_mq`, which `parents` counts."""
+    return [f"queues {qdisc.queues}"] if qdisc.kind == "cake_mq" and qdisc.queues else []
 
 
 def with_framing(qdisc: Qdisc, config: TcConfig) -> tuple[list[str], dict[str, str]]:
@@ -195,24 +210,53 @@ def with_framing(qdisc: Qdisc, config: TcConfig) -> tuple[list[str], dict[str, s
     return words, keys
 
 
-def _read(qdisc: Qdisc, word: str, text: str, read: Callable[[str], str]) -> str:
+def _read(qdisc: Qdisc, word: str, text: str, config: TcConfig) -> str:
+    """Value of a word of CAKE; empty if it cannot be read in output, where it is noted."""
     try:
-        return read(text)
+        return CAKE_VALUES[word](text).replace(" ", "")
     except InputError as error:
-        raise InputError(f"line {qdisc.line}: {qdisc.kind} {word}: {error}") from None
+        if not qdisc.is_shown:  # tc refuses such a command
+            raise InputError(f"line {qdisc.line}: {qdisc.kind} {word}: {error}") from None
+        config.note(qdisc.line, f"{qdisc.kind}: {word}: {error}")
+        return ""
 
 
-def _validated(qdisc: Qdisc, text: str) -> str:
-    """Validate by our parser; returns the shortest equivalent text."""
+def _validated(qdisc: Qdisc, parts: list[str], limit: str, config: TcConfig) -> str:
+    """Validate by our parser; returns the shortest equivalent text. Parameters that it refuses are noted."""
     try:
-        return _shortest(text)
+        return _shortest(" ".join(parts), limit)
     except InputError as error:
-        raise InputError(f"line {qdisc.line}: {qdisc.kind}: {error}") from None
+        refusal = str(error).removeprefix("link.aqm: ")
+    name, *parts = parts
+    for part in parts:
+        others = [name, *(one for one in parts if one is not part)]
+        if _is_valid(others, limit):
+            config.note(qdisc.line, f"{qdisc.kind}: {part}: {refusal}")
+            return _shortest(" ".join(others), limit)
+    accepted = [name]
+    for part in parts:
+        if _is_valid([*accepted, part], limit):
+            accepted.append(part)
+        else:
+            config.note(qdisc.line, f"{qdisc.kind}: {part}: {refusal}")
+    return _shortest(" ".join(accepted), limit)
+
+
+def _is_valid(parts: list[str], limit: str) -> bool:
+    try:
+        _shortest(" ".join(parts), limit)
+    except InputError:
+        return False
+    return True
 
 
 @lru_cache(maxsize=256)  # thousands of classes have equal queues
-def _shortest(text: str) -> str:
-    return str(parsed(text)["text"])
+def _shortest(text: str, limit: str) -> str:
+    """Shortest equivalent text; raises `InputError` for one that no link with the limit can have."""
+    shortest = str(parsed(text)["text"])
+    link = {"rate": "1 Gbit/s", "aqm": shortest, "limit": limit}
+    Scenario.build({"duration": "1 s", "link": link, "flows": [{"kind": "cbr", "rate": "1 Mbit/s"}]})
+    return shortest
 
 
 def _packets(text: str) -> str:
@@ -235,9 +279,29 @@ def _whole_percent(text: str) -> str:
     return values.count(text.removesuffix("%"))
 
 
-def _halvings(text: str) -> str:
-    """RED's weight from `ewma`, the negative binary logarithm of the weight."""
-    return f"{0.5 ** int(values.count(text)):.10g}"
+def _selector(text: str) -> str:
+    """Value and mask of `ce_threshold_selector`, such as `0x1/0x3`."""
+    selector, slash, mask = text.partition("/")
+    return f"ce_threshold_selector {values.count(selector)}" + (
+        f" ce_threshold_mask {values.count(mask)}" if slash else ""
+    )
+
+
+def _step(text: str) -> str:
+    """Threshold of DualPI2's step, a time or packets."""
+    if re.fullmatch("[0-9]+p(?:ackets?)?", text):
+        return f"step_packets {int(re.sub('[a-z]', '', text))}"
+    return f"step_thresh {values.time(text)}".replace(" ns", "ns")
+
+
+def _weights(text: str) -> str:
+    """Weights of fq's three bands."""
+    return " ".join(f"weight_{place} {values.count(one)}" for place, one in enumerate(text.split(), start=1))
+
+
+def _text(of: str) -> Callable[[str], str]:
+    """Text of a flag."""
+    return lambda _: of
 
 
 CAKE = {
@@ -254,13 +318,26 @@ CAKE = {
 }
 """Mutually exclusive words of CAKE, by our parameter."""
 CAKE_VALUES: dict[str, Callable[[str], str]] = {
-    "bandwidth": lambda text: text if text == "unlimited" else values.rate(text),
+    "bandwidth": values.rate,
     "memlimit": values.size,
     "rtt": values.time,
-    "overhead": str,
-    "mpu": str,
+    "overhead": values.signed,
+    "mpu": values.count,
 }
 """Words of CAKE with a value."""
+CAKE_LIMIT = "100000 packets"
+"""Limit of the link of CAKE, which limits its memory itself."""
+CAKE_NOTES = {
+    "fwmark": "packets have no firewall marks here",
+    "via-ethernet": "tc ignores it",
+}
+"""Words of CAKE without an equivalent, with the reason."""
+CAKE_FRAMINGS = (
+    *("raw", "atm", "ptm", "noatm", "conservative", "ethernet", "ether-vlan", "docsis"),
+    *("ipoa-vcmux", "ipoa-llcsnap", "bridged-vcmux", "bridged-llcsnap", "pppoa-vcmux", "pppoa-llc"),
+    *("pppoe-vcmux", "pppoe-llcsnap", "pppoe-ptm", "bridged-ptm"),
+)
+"""Words of CAKE that set its link layer, or add to its overhead."""
 CONVERTERS: dict[str, Callable[[str], str]] = {
     "bytes": values.size,
     "rate": values.rate,
@@ -273,52 +350,71 @@ CONVERTERS: dict[str, Callable[[str], str]] = {
     "distribution": str,
 }
 """Converters by kind of a parameter in the registry."""
-CHOICES = {"dualpi2": {"l4s_ect": "classify l4s-ect", "any_ect": "classify any-ect"}}
-"""Words that set one of our choice parameters, by tc's kind."""
-LISTS = {"priomap": 16, "weights": 3}
-"""Words with a list of numbers, and its length."""
+
 KINDS = {
-    "fq_codel": KindMapping("fq_codel", default_limit="10240 packets"),
+    "fq_codel": KindMapping(
+        "fq_codel",
+        default_limit="10240 packets",
+        texts={"ce_threshold_selector": _selector},
+        linux_words=("ce_threshold_selector", "ce_threshold_mask"),
+    ),
     "codel": KindMapping("codel@linux", limit=_packets, default_limit="1000 packets"),
-    "pie": KindMapping("pie@linux", limit=_packets, default_limit="1000 packets"),
+    "pie": KindMapping(
+        "pie@linux",
+        {"no_dq_rate_estimator": "nodq_rate_estimator"},
+        limit=_packets,
+        default_limit="1000 packets",
+    ),
     "fq_pie": KindMapping(
-        "fq_pie", {"ecn_prob": "mark_ecnth"}, default_limit="10240 packets", converters={"ecn_prob": _percent}
+        "fq_pie",
+        {"ecn_prob": "mark_ecnth", "no_dq_rate_estimator": "nodq_rate_estimator"},
+        default_limit="10240 packets",
+        converters={"ecn_prob": _percent},
     ),
     "red": KindMapping(
-        "red@linux",
-        {"ewma": "weight"},
-        values.size,
-        ignored_values=("Plog", "Scell_log"),
-        converters={"ewma": _halvings},
+        "red@linux", limit=values.size, texts=dict.fromkeys(("adaptive", "adaptative"), _text("adaptive aimd"))
     ),
-    "choke": KindMapping("choke", {}, _packets, "1000 packets", ignored_values=("ewma", "Plog", "Scell_log")),
-    "sfq": KindMapping(
-        "sfq", {"perturb": "perturb_period"}, converters={"perturb": _seconds}, ignored_values=("flows",)
-    ),
+    "choke": KindMapping("choke", limit=_packets, default_limit="1000 packets"),
+    "sfq": KindMapping("sfq", {"perturb": "perturb_period"}, converters={"perturb": _seconds}),
     "fq": KindMapping(
         "sch_fq",
-        ignored_values=("orphan_mask", "timer_slack", "buckets", "bands"),
+        {"horizon_cap": "nohorizon_drop"},
         default_limit="10000 packets",
+        defaults={"buckets": "1024", "bands": "3", "timer_slack": "10us", "offload_horizon": "0us"},
+        texts={"weights": _weights},
     ),
     "sfb": KindMapping("sfb@tc", limit=_packets, default_limit="1000 packets"),
     "dualpi2": KindMapping(
         "dualpi2",
-        ignored_flags=("drop_dequeue",),
+        {"overflow": "nodrop_on_overload", "drop_dequeue": "nodrop_enqueue", "no_split_gso": "nosplit_gso"},
         default_limit="10000 packets",
         converters={"classic_protection": _whole_percent},
+        texts={"l4s_ect": _text("classify l4s-ect"), "any_ect": _text("classify any-ect"), "step_thresh": _step},
+        linux_words=("memlimit",),
     ),
     "hhf": KindMapping(
         "drr",
         limit=_packets,
         default_limit="1000 packets",
-        ignored_values=("hh_limit", "reset_timeout", "admit_bytes", "evict_timeout", "non_hh_weight"),
         nearest="drr is the nearest: flows take turns by bytes, and heavy flows get no lower priority",
+        defaults={
+            "hh_limit": "2048",
+            "reset_timeout": "40ms",
+            "admit_bytes": "128Kb",
+            "evict_timeout": "1s",
+            "non_hh_weight": "2",
+        },
     ),
     "cake": KindMapping("cake"),
+    "cake_mq": KindMapping("cake_mq"),
     "pfifo": KindMapping("droptail", limit=_packets, default_limit="1000 packets"),
     "bfifo": KindMapping("droptail", limit=values.size, default_limit="1514000 B"),
     "pfifo_head_drop": KindMapping("drophead", limit=_packets, default_limit="1000 packets"),
-    "pfifo_fast": KindMapping("pfifo_fast", default_limit="1000 packets", ignored_values=("bands", "priomap")),
+    "pfifo_fast": KindMapping(
+        "pfifo_fast",
+        default_limit="1000 packets",
+        defaults={"bands": "3", "priomap": "1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1"},
+    ),
     "noqueue": KindMapping("droptail", default_limit="1000 packets"),
 }
 """Mappings by tc's name. Classful disciplines are in `parents`."""

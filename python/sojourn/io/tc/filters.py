@@ -28,6 +28,10 @@ def apply(config: TcConfig, device: Device, line: int, values_: Mapping[str, str
             config.note(line, f"filter {text}: its action is not modelled")
         return
     matched = matches(words)
+    protocol = values_.get("protocol", "all").lower()
+    if protocol not in PROTOCOLS or (protocol == "ipv6" and matched == ALL_DSCPS):
+        config.note(line, f"filter {text}: packets here are of IPv4, none is of protocol {protocol}")
+        return
     if matched is None:
         reason = next((remedy for word, remedy in UNSUPPORTED_MATCHES.items() if re.search(word, text)), "")
         supported = "by the DSCP (u32, flower, basic) and for everything (matchall)"
@@ -164,6 +168,8 @@ KINDS: dict[str, Callable[[str], Iterator[Matches]]] = {
     "matchall": _matchall,
 }
 """Criteria by kind of filter."""
+PROTOCOLS = ("all", "ip", "0x800", "0x0800", "ipv6")
+"""Protocols of filters that apply; the DSCPs of those for IPv6 are taken for both."""
 POLICE = r"\bpolice\b((?:(?! (?:action order|mirred|flowid|classid|ref|\*flowid)\b| action \w+ (?:egress|ingress)).)*)"
 """A policer with its words, as commands and output have it."""
 UNSUPPORTED_MATCHES = {

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import filters, values
-from sojourn.io.tc.objects import is_json, lines
+from sojourn.io.tc.objects import numbered
 from sojourn.io.tc.records import INPUT, Class, Device, Qdisc, TcConfig
 from sojourn.io.tc.shown import UNNAMED, ShownParts, after
 
@@ -25,8 +25,9 @@ hundreds."""
 
 def read(text: str) -> TcConfig:
     """Parse output and commands of tc; other lines are skipped."""
+    given = numbered(text)
     config, parts, current = TcConfig(), ShownParts(), UNNAMED
-    for number, line in _logical_lines(text if not is_json(text) else lines(text)):
+    for number, line in _logical_lines(given.lines):
         words = _words(line)
         if shown_device := _shown_device(words):
             current = shown_device
@@ -46,16 +47,17 @@ def read(text: str) -> TcConfig:
             else:
                 _apply(config, number, command)
     parts.resolve(config)
+    config.is_json = given.is_json
     return config
 
 
-def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
+def _logical_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Yield numbered logical lines: joined at backslashes, filters with their indented lines, no statistics.
 
     A discipline has its size table at the end, after `stab`.
     """
     command, shown = _LogicalLine(), _LogicalLine()
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in lines:
         if not command.parts and line[:1].isspace() and not re.match(r"\s+(sudo\s+)?(\S*/)?tc\s", line):
             if shown.accepts(line):
                 shown.add(number, line.strip())

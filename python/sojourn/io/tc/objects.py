@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from sojourn.base.errors import InputError
@@ -28,36 +29,80 @@ CAKE: dict[str, tuple[str, str] | dict[str, str]] = {
     "autorate": {"autorate-ingress": "autorate-ingress"},
 }
 """Words of CAKE by key: for true and false, or by value."""
-BEGIN = re.compile(r"\S")
+DUALPI2: dict[str, str | dict[str, str]] = {
+    "memory-limit": "memlimit",
+    "step-thresh-us": "step_thresh",
+    "min-qlen-step": "min_qlen_step",
+    "coupling": "coupling_factor",
+    "c-protection": "classic_protection",
+    "drop-overload": {"drop": "drop_on_overload", "overflow": "overflow"},
+    "drop-early": {"drop-enqueue": "drop_enqueue", "drop-dequeue": "drop_dequeue"},
+    "ecn-mask": {"l4s-ect": "l4s_ect", "any-ect": "any_ect"},
+    "split-gso": "split_gso",
+}
+"""Words of DualPI2 by key, or by key and value."""
+ARRAY = re.compile(r"[ \t]*\[\s*(?=[{\]])", re.MULTILINE)
 PLAIN = ("diffserv", "flowmode", "atm")
 """Keys of CAKE whose values are themselves words."""
 
 
-def is_json(text: str) -> bool:
-    """Whether a text is output of `tc -j`."""
-    return text.lstrip().startswith(("[{", "[ {", "[\n", "[]"))
+@dataclass(frozen=True)
+class Numbered:
+    """Lines of an input with their numbers."""
+
+    lines: tuple[tuple[int, str], ...]
+    is_json: bool
+    """Whether the input is JSON alone, where an object's number is its place; otherwise it is its array's line."""
 
 
-def lines(text: str) -> str:
-    """Equivalent text lines, with the Nth object in line N; raises `InputError` for other JSON."""
-    found = []
-    decoder, place = json.JSONDecoder(), 0
-    while (begin := BEGIN.search(text, place)) is not None:
-        place = begin.start()
-        try:
-            array, place = decoder.raw_decode(text, place)
-        except (ValueError, RecursionError):
-            raise InputError(f"byte {place}: not JSON of tc; give the output of tc -j qdisc show") from None
-        if not isinstance(array, list) or not all(isinstance(one, dict) for one in array):
-            raise InputError("not a list of objects as printed by tc -j qdisc show")
-        found += [_line(one) for one in array]
-    return "\n".join(found)
+def numbered(text: str) -> Numbered:
+    """Lines of a text, with a line for each object of its arrays of JSON; raises `InputError` for other JSON."""
+    lines: list[tuple[int, str]] = []
+    objects, is_json, place, number = 0, True, 0, 1
+    while place < len(text):
+        if ARRAY.match(text, place):
+            array, end = _array(text, place)
+            lines += [(number, _line(one)) for one in array]
+            objects += len(array)
+        else:
+            end = text.find("\n", place)
+            end = len(text) if end < 0 else end
+            lines.append((number, text[place:end].rstrip("\r")))
+            is_json = is_json and not text[place:end].strip()
+            end += 1
+        number += text.count("\n", place, end)
+        place = end
+    if not is_json or not objects:
+        return Numbered(tuple(lines), is_json=False)
+    return Numbered(tuple(enumerate((line for _, line in lines if line.strip()), start=1)), is_json=True)
+
+
+def _array(text: str, place: int) -> tuple[list[Mapping[str, Any]], int]:
+    """Array of objects at a place, and the place after it."""
+    begin = text.index("[", place)
+    try:
+        array, end = json.JSONDecoder(object_pairs_hook=_with_all_matches).raw_decode(text, begin)
+    except (ValueError, RecursionError):
+        raise InputError(f"byte {begin}: not JSON of tc; give the output of tc -j qdisc show") from None
+    if not isinstance(array, list) or not all(isinstance(one, dict) for one in array):
+        raise InputError("not a list of objects as printed by tc -j qdisc show")
+    return array, end
+
+
+def _with_all_matches(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Object with all its matches in a list; tc prints a key for each."""
+    found = dict(pairs)
+    if "match" in found:
+        found["match"] = [value for key, value in pairs if key == "match"]
+    return found
 
 
 def _line(one: Mapping[str, Any]) -> str:
     options = one.get("options") or {}
     if not isinstance(options, Mapping):
         options = {}
+    if "dst" in one and "dev" in one:
+        return f"{one['dst']} dev {one['dev']}"  # of ip -j route
     if "class" in one:
         parameters = {**{key: value for key, value in one.items() if key not in (*OBJECT_KEYS, "stats")}, **options}
         leaf = f" leaf {one['leaf']}" if "leaf" in one else ""
@@ -66,7 +111,7 @@ def _line(one: Mapping[str, Any]) -> str:
     if "protocol" in one or "pref" in one:
         return _filter(one, options)
     kind = str(one.get("kind", ""))
-    words = _cake(options) if kind == "cake" else list(_words(options))
+    words = list(OPTIONS.get(kind, _words)(options))
     device = f" dev {one['dev']}" if "dev" in one else ""
     place = " root" if one.get("root") else f" parent {one['parent']}" if "parent" in one else ""
     if isinstance(one.get("stab"), Mapping):
@@ -76,11 +121,12 @@ def _line(one: Mapping[str, Any]) -> str:
 
 
 def _words(options: Mapping[str, Any]) -> Iterator[str]:
-    for key, value in options.items():
+    for spaced, value in options.items():
+        key = spaced.strip()  # `priomap ` of fq
         if value is True or value is None:
             yield key
         elif value is False:
-            continue
+            yield from ["nopacing"] if key == "pacing" else []
         elif isinstance(value, Mapping):
             yield from _netem(key, value)
         elif isinstance(value, list):
@@ -112,7 +158,10 @@ def _netem(key: str, of: Mapping[str, Any]) -> Iterator[str]:
     elif key == "loss-gemodel":
         yield " ".join([name, *(f"{100 * float(of[word]):g}%" for word in ("p", "r", "1-h", "1-k") if word in of)])
     elif key == "slot":
-        yield key
+        pair = ("distribution", "jitter") if "distribution" in of else ("min-delay", "max-delay")
+        times = [f"{round(1e9 * float(of.get(word, 0)))}ns" for word in pair]
+        sizes = [f"{word} {of[word]}" for word in ("packets", "bytes") if of.get(word)]
+        yield " ".join(["slot", *(["distribution"] if "distribution" in of else []), *times, *sizes])
     else:
         value = next((of[word] for word in (name, key) if word in of), 0)
         yield " ".join([name, f"{100 * float(value):g}%", *_percentage(of.get("correlation"))])
@@ -143,20 +192,70 @@ def _cake(options: Mapping[str, Any]) -> list[str]:
     return [word for word in words if word]
 
 
+def _dualpi2(options: Mapping[str, Any]) -> Iterator[str]:
+    for key, value in options.items():
+        word = DUALPI2.get(key)
+        if isinstance(word, dict):
+            yield word.get(str(value), f"{key} {value}")
+        elif key == "step-thresh-pkts":
+            yield f"step_thresh {value}p"
+        else:
+            yield from _words({word or key: value})
+    if options and "split-gso" not in options:
+        yield "no_split_gso"
+
+
+OPTIONS: dict[str, Callable[[Mapping[str, Any]], Iterable[str]]] = {
+    "cake": _cake,
+    "cake_mq": _cake,
+    "dualpi2": _dualpi2,
+}
+"""Conversions of the options of a kind whose JSON has other words than its text."""
+
+
 def _filter(one: Mapping[str, Any], options: Mapping[str, Any]) -> str:
     """Line of a filter."""
-    words = ["filter", *(f"{key} {one[key]}" for key in ("parent", "protocol", "pref", "kind") if key in one)]
+    words = ["filter", *(f"{key} {one[key]}" for key in ("dev", "parent", "protocol", "pref", "kind") if key in one)]
     words[-1] = words[-1].removeprefix("kind ")
     keys = options.get("keys") or {}
     for key, value in keys.items() if isinstance(keys, Mapping) else ():
         words.append(f"{key} {value}")
-    match = options.get("match")
-    if isinstance(match, Mapping) and "value" in match:
-        words.append(f"match {match['value']}/{match.get('mask', 'ffffffff')} at {match.get('off', 0)}")
+    for match in options.get("match") or ():
+        words += _match(match) if isinstance(match, Mapping) else []
     for key in ("flowid", "classid"):
         if key in options:
             words.append(f"{key} {options[key]}")
+    if options.get("kind") == "police":
+        words.append(_police(options))  # u32 prints its own policer beside its keys
     for action in options.get("actions") or ():
-        if isinstance(action, Mapping) and action.get("kind") == "mirred" and "to_dev" in action:
-            words.append(f"mirred egress redirect dev {action['to_dev']}")
+        if isinstance(action, Mapping):
+            words.append(_action(action))
     return " ".join(words)
+
+
+def _match(match: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the match of a filter, with `-p` also as fields of the header."""
+    if "value" in match:
+        yield f"match {match['value']:0>8}/{match.get('mask', 'ffffffff'):0>8}"
+        yield f"at {match.get('offmask', '')}{match.get('off', 0)}"
+    for key in ("src", "dst"):
+        if isinstance(match.get(key), Mapping):
+            yield f"match IP {key} {match[key].get('address')}/{match[key].get('prefixlen')}"
+    for key in ("ip_dsfield", "ip_protocol", "ip_ihl", "dport", "sport"):
+        if key in match:
+            yield f"match {key.replace('ip_', 'IP ')} {match[key]}"
+
+
+def _action(action: Mapping[str, Any]) -> str:
+    """Words of an action."""
+    kind = action.get("kind")
+    if kind == "mirred" and "to_dev" in action and action.get("mirred_action", "redirect") == "redirect":
+        return f"mirred egress redirect dev {action['to_dev']}"
+    return _police(action) if kind == "police" else f"action {kind}"
+
+
+def _police(policer: Mapping[str, Any]) -> str:
+    """Words of a policer; tc's JSON has neither its rate nor its burst."""
+    known = [f"{key} {policer[key]}" for key in ("index", "rate", "burst", "pkts_rate", "pkts_burst") if key in policer]
+    control = policer.get("control_action")
+    return " ".join(["police", *known, *([str(control.get("type"))] if isinstance(control, Mapping) else [])])

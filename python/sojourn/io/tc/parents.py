@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from sojourn.base.errors import InputError
@@ -83,6 +83,8 @@ def _tree(device: Device, qdisc: Qdisc, config: TcConfig, class_id: str | None) 
 def _tree_of(device: Device, qdisc: Qdisc, config: TcConfig, class_id: str | None) -> EgressTree:
     if qdisc.kind in ("mq", "mqprio"):
         return _tree(device, _select_queue(device, qdisc, config, class_id), config, class_id)
+    if qdisc.kind == "cake_mq":
+        return EgressTree(translate(_with_queues(device, qdisc, config), config), _bounds(qdisc, "bandwidth"))
     if qdisc.kind in NEAREST:
         device, qdisc = NEAREST[qdisc.kind](device, qdisc, config)
     if qdisc.kind == "htb":
@@ -114,6 +116,19 @@ def _select_queue(device: Device, mq: Qdisc, config: TcConfig, class_id: str | N
         named = f" {chosen.handle}" if chosen.handle else ""
         config.note(mq.line, f"{mq.kind}: {len(queues)} queues of the card are merged into one, {chosen.kind}{named}")
     return chosen
+
+
+def _with_queues(device: Device, qdisc: Qdisc, config: TcConfig) -> Qdisc:
+    """`cake_mq` with the number of its queues, each of which is a `cake` in tc's output."""
+    queues = [one for one in device.qdiscs.values() if qdisc.handle and one.parent.startswith(qdisc.handle)]
+    for one in queues:
+        _use_all(device, one, config)
+    if not queues:
+        config.assume(qdisc.line, "cake_mq: the card has 4 queues; tc shows a cake for each, below the cake_mq")
+    if len(queues) == 1:
+        config.note(qdisc.line, "cake_mq: a single queue; cake is the same")
+        return replace(qdisc, kind="cake")
+    return replace(qdisc, queues=len(queues))
 
 
 def _use_all(device: Device, qdisc: Qdisc, config: TcConfig) -> None:

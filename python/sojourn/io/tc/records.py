@@ -30,6 +30,8 @@ class Qdisc:
     """Words of its size table (`stab`), with their values."""
     is_shown: bool = False
     """Whether it is output of tc; otherwise a command."""
+    queues: int = 0
+    """Queues of a multiqueue discipline; zero if unknown."""
 
 
 @dataclass(eq=False)
@@ -115,6 +117,8 @@ class TcConfig:
     """Unsupported parts, each with its line."""
     assumed: list[str] = field(default_factory=list)
     """Guesses, each with its line."""
+    is_json: bool = False
+    """Whether the input is JSON alone, which has entries instead of lines."""
     routed: str = ""
     """Device of the default route; empty if the input has none."""
     owners: dict[str, dict[str, None]] = field(default_factory=dict)

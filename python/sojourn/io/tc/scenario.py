@@ -13,7 +13,7 @@ from sojourn.base.errors import InputError
 from sojourn.base.inputs import read_text
 from sojourn.io.tc import sqm, values
 from sojourn.io.tc.lines import read
-from sojourn.io.tc.objects import is_json
+from sojourn.io.tc.objects import numbered
 from sojourn.io.tc.parents import EgressTree, tree
 from sojourn.io.tc.records import INPUT, Device, TcConfig
 from sojourn.model.scenarios.scenario import Scenario
@@ -57,12 +57,19 @@ def load(path: Path | str, options: ImportOptions | None = None) -> ImportedScen
     try:
         return import_text(text, path.name, options or ImportOptions())
     except InputError as error:
-        raise InputError(f"{path}: {_with_entry_numbers(str(error), text)}") from None
+        raise InputError(f"{path}: {_with_entry_numbers(str(error), _is_json(text))}") from None
 
 
-def _with_entry_numbers(sentence: str, text: str) -> str:
+def _is_json(text: str) -> bool:
+    try:
+        return numbered(text).is_json
+    except InputError:
+        return False
+
+
+def _with_entry_numbers(sentence: str, is_json: bool) -> str:
     """Replace line numbers by entry numbers for the output of `tc -j`."""
-    return re.sub(r"\bline (\d+)", r"entry \1", sentence) if is_json(text) else sentence
+    return re.sub(r"\bline (\d+)", r"entry \1", sentence) if is_json else sentence
 
 
 def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenario:
@@ -93,7 +100,8 @@ def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenari
     def placed(sentences: list[str]) -> tuple[str, ...]:
         """Sentences with places of the input; lines of the commands made from sqm's configuration are not in it."""
         return tuple(
-            re.sub(r"^line \d+: ", "", one) if from_sqm else _with_entry_numbers(one, text) for one in sentences
+            re.sub(r"^line \d+: ", "", one) if from_sqm else _with_entry_numbers(one, config.is_json)
+            for one in sentences
         )
 
     notes, assumed = placed(config.notes), placed(config.assumed)

@@ -30,11 +30,16 @@ def time(text: str) -> str:
 
 
 def count(text: str) -> str:
-    """Integer, optionally with `p` for packets; hexadecimal after `0x`."""
-    found = re.fullmatch(r"(0x[0-9a-fA-F]+|[0-9]+)p?", text)
+    """Integer, optionally with `p` for packets or `pps`; hexadecimal after `0x`."""
+    found = re.fullmatch(r"(0x[0-9a-fA-F]+|[0-9]+)(?:p|pps)?", text)
     if not found:
         raise InputError(f'"{text}" is not a whole number; tc writes e.g. 1024 or 10240p')
     return str(int(found[1], 0))
+
+
+def signed(text: str) -> str:
+    """Integer, possibly negative."""
+    return f"-{count(text[1:])}" if text.startswith("-") else count(text)
 
 
 def number(text: str) -> str:

@@ -1,0 +1,283 @@
+"""`import tc` of single lines: every word that tc prints comes back in the scenario or as not understood."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sojourn as sj
+from sojourn.io.tc.scenario import ImportedScenario, ImportOptions, import_text, load
+from sojourn.io.tc.words import PRINTED, Value
+
+
+def imported(text: str) -> ImportedScenario:
+    return import_text(text, "a", ImportOptions(rate="93 Mbit/s", download="eth0"))
+
+
+def spelled(found: ImportedScenario) -> str:
+    """The discipline of eth0 in our syntax."""
+    return next(text.split("eth0, ")[1] for text in found.understood if "eth0, " in text)
+
+
+@pytest.mark.parametrize(
+    ("words", "text", "notes"),
+    [
+        (
+            "cake 1: {} bandwidth 2200Kbit diffserv3 dual-srchost nat rtt 100.0ms noatm overhead 18 via-ethernet "
+            "mpu 64 (docsis)",
+            "cake bandwidth 2.2Mbit/s isolation dual-srchost overhead 18 mpu 64",
+            ["cake: via-ethernet: tc ignores it", "cake: (docsis)"],
+        ),
+        (
+            "cake 1: {} bandwidth 11Mbit no-sce raw overhead 0 mpu 84",
+            "cake bandwidth 11Mbit/s mpu 84",
+            ["cake: no-sce"],
+        ),
+        ("cake 1: {} unheard 7 of bandwidth 3Mbit", "cake bandwidth 3Mbit/s", ["cake: unheard 7", "cake: of"]),
+        ("cake 1: {} bandwidth 3Mbit (?diffserv?) wash", "cake bandwidth 3Mbit/s wash", ["cake: (?diffserv?)"]),
+        ("cake 1: {} fwmark 0xff", "cake", ["cake: fwmark 0xff: packets have no firewall marks here"]),
+        ("cake 1: {} overhead -4 mpu 20", "cake overhead -4 mpu 20", []),
+        (
+            "red 1: {} limit 400000b min 30000b max 90000b ecn adaptive",
+            "red@linux min 30000B max 90000B ecn adaptive aimd",
+            [],
+        ),
+        (
+            "red 1: {} limit 400000b min 30000b max 90000b harddrop nodrop ewma 6 probability 0.03 Scell_log 9",
+            "red@linux min 30000B max 90000B probability 0.03 burst 56 harddrop",
+            ["red: Scell_log 9", "red: nodrop: nodrop needs ecn; write e.g. ecn nodrop"],
+        ),
+        (
+            "sfq 1: {} limit 127p quantum 1514b depth 63 flows 128 divisor 1024 perturb 10sec ewma 3 min 8333b "
+            "max 25000b probability 0.02 ecn",
+            "sfq_red perturb_period 10s depth 63 min 8333B max 25000B ecn",
+            [],
+        ),
+        (
+            "fq_codel 1: {} limit 10240p ce_threshold 99us ce_threshold_selector 0x1/0x3",
+            "fq_codel@linux ce_threshold 99us ce_threshold_selector 1 ce_threshold_mask 3",
+            [],
+        ),
+        (
+            "fq 1: {} limit 10000p buckets 2048 orphan_mask 255 nopacing horizon_cap weights 589825 196609 65537",
+            "sch_fq orphan_mask 255 nopacing nohorizon_drop weight_1 589825 weight_2 196609 weight_3 65537",
+            ["fq: buckets 2048"],
+        ),
+        (
+            "dualpi2 1: {} limit 7000p memlimit 99999B step_thresh 5p min_qlen_step 3p coupling_factor 3 overflow "
+            "drop_dequeue classic_protection 7% any_ect no_split_gso",
+            "",
+            [],
+        ),
+        ("sfb 1: {} penalty_rate 9pps penalty_burst 19p target 21p max 26p", "", []),
+    ],
+)
+def test_a_line_is_read_around_what_is_unknown(words: str, text: str, notes: list[str]) -> None:
+    found = imported(f"qdisc {words.format('dev eth0 root refcnt 2')}")
+    if text:
+        assert set(spelled(found).split()) == set(text.split())
+    assert [note.removeprefix("line 1: ") for note in found.notes] == notes
+
+
+def test_values_out_of_range_are_said() -> None:
+    found = imported("qdisc fq_codel 1: dev eth0 root limit 7p flows 100000 quantum 300")
+    assert spelled(found) == "fq_codel limit 7 quantum 300B"
+    assert len(found.notes) == 1 and "fq_codel: flows 100000: flows = 100000 is out of range" in found.notes[0]
+
+
+def test_overheads_of_cake_add_up_in_order() -> None:
+    for words, overhead in (
+        ("overhead 10 ether-vlan", 14),
+        ("ether-vlan ether-vlan", 8),
+        ("docsis overhead 20", 20),
+        ("pppoe-ptm ether-vlan", 34),
+    ):
+        assert f"overhead {overhead}" in spelled(imported(f"tc qdisc add dev eth0 root cake {words}"))
+
+
+def test_adaptive_red_in_commands_and_json() -> None:
+    command = (
+        "tc qdisc add dev eth0 root red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn {} bandwidth 10Mbit"
+    )
+    options = {"limit": 400000, "min": 30000, "max": 90000, "ecn": True, "harddrop": False, "adaptive": True}
+    of_json = [{"kind": "red", "handle": "1:", "dev": "eth0", "root": True, "options": {**options, "nodrop": False}}]
+    for text in (command.format("adaptive"), command.format("adaptative"), json.dumps(of_json)):
+        found = imported(text)
+        assert "adaptive aimd" in spelled(found) and not found.notes
+
+
+def test_json_of_fq_and_dualpi2() -> None:
+    options: dict[str, Any] = {"limit": 10000, "flow_limit": 99, "pacing": False, "bands": 3, "priomap ": [0] * 16}
+    options |= {"weights ": [589825, 196609, 65537], "horizon_cap": None}
+    one = {"kind": "fq", "handle": "1:", "dev": "eth0", "root": True, "options": options}
+    found = imported(json.dumps([one]))
+    for part in ("nopacing", "priomap 0,0", "weight_3 65537", "flow_limit 99", "nohorizon_drop"):
+        assert part in spelled(found)
+    assert not found.notes
+    options = {"limit": 10000, "memory-limit": 99999, "target": 14000, "step-thresh-pkts": 5, "coupling": 3}
+    options |= {"drop-overload": "overflow", "drop-early": "drop-enqueue", "c-protection": 7, "ecn-mask": "any-ect"}
+    found = imported(json.dumps([{**one, "kind": "dualpi2", "options": options}]))
+    for part in ("memlimit 99999B", "step_packets 5", "coupling_factor 3", "nodrop_on_overload", "drop_enqueue"):
+        assert part in spelled(found)
+    for part in ("classic_protection 7", "classify any-ect", "nosplit_gso", "target 14ms"):
+        assert part in spelled(found)
+    assert not found.notes
+
+
+def test_queues_of_cake_mq() -> None:
+    head = "qdisc cake_mq 1: dev eth0 root refcnt 9 bandwidth 18Mbit diffserv4 nonat rtt 100ms raw overhead 0\n"
+    queues = "".join(f"qdisc cake 0: dev eth0 parent 1:{number} bandwidth 18Mbit diffserv4\n" for number in (3, 2, 1))
+    found = imported(head + queues)
+    assert spelled(found) == "cake_mq queues 3 bandwidth 18Mbit/s tins diffserv4" and not found.notes
+    found = imported("tc qdisc add dev eth0 root cake_mq bandwidth 18mbit autorate-ingress")
+    assert spelled(found) == "cake_mq bandwidth 18Mbit/s"
+    assert "autorate-ingress estimates the rate of one queue" in found.notes[0]
+    assert any("the card has 4 queues" in one for one in found.assumed)
+
+
+VALUES = {
+    Value.COUNT: ("1", "37", "1023", "5000"),
+    Value.PACKETS: ("3p", "1001p", "20000p"),
+    Value.BYTES: ("300b", "1514b", "15Kb", "4Mb"),
+    Value.RATE: ("9900Kbit", "1Gbit", "820Kbit"),
+    Value.TIME: ("17.3ms", "250us", "1s"),
+    Value.SECONDS: ("10sec", "3sec"),
+    Value.NUMBER: ("0.03", "2", "20"),
+    Value.PERCENT: ("7%", "33%"),
+    Value.BITS: ("0x1", "0x1/0x3"),
+    Value.STEP: ("5p", "1.2ms"),
+    Value.SIGNED: ("-14", "44"),
+    Value.FLAG: ("",),
+    Value.BANDS: ("1 2 0 0 1 2 0 0 1 1 1 2 1 0 1 2",),
+    Value.WEIGHTS: ("589825 196609 65537",),
+}
+"""Values by kind, as tc prints them; few are defaults."""
+
+
+def composed(draw: random.Random) -> tuple[str, list[tuple[str, str]]]:
+    """A kind, and words with values from the table; sometimes with a word that nobody knows."""
+    kind = draw.choice(sorted(PRINTED))
+    table = PRINTED[kind].words
+    chosen = draw.sample(sorted(table), draw.randrange(min(7, len(table)) + 1))
+    words = [(word, draw.choice(VALUES[table[word]])) for word in chosen]
+    if draw.random() < 0.3:
+        words.insert(
+            draw.randrange(len(words) + 1), (draw.choice(["warp", "(odd)", "no-such"]), draw.choice(["", "9"]))
+        )
+    return kind, words
+
+
+OPPOSITES = [
+    {"unlimited", "bandwidth", "autorate-ingress"},
+    {"besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence", "diffserv"},
+    {"flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"},
+    {"nat", "nonat"},
+    {"wash", "nowash"},
+    {"ingress", "egress"},
+    {"ack-filter", "ack-filter-aggressive", "no-ack-filter"},
+    {"split-gso", "no-split-gso"},
+    {"rtt", "datacentre", "lan", "metro", "regional", "internet", "oceanic", "satellite", "interplanetary"},
+    {"ecn", "noecn"},
+    {"bytemode", "nobytemode"},
+    {"dq_rate_estimator", "no_dq_rate_estimator"},
+    {"pacing", "nopacing"},
+    {"horizon_cap", "horizon_drop"},
+    {"drop_on_overload", "overflow"},
+    {"drop_enqueue", "drop_dequeue"},
+    {"l4s_ect", "any_ect"},
+    {"split_gso", "no_split_gso"},
+    {"adaptive", "adaptative"},
+    {"ce_threshold_selector", "ce_threshold_mask"},
+    {"ewma", "burst"},
+]
+"""Words of which tc uses the last."""
+
+
+def without_opposites(words: list[tuple[str, str]], kind: str) -> list[tuple[str, str]]:
+    """Words of which none overrides another; CAKE's framings apply in order, so one is left."""
+    framings = {word for word, value in PRINTED["cake"].words.items() if value is Value.FLAG}
+    framings = framings - {word for group in OPPOSITES for word in group} - {"via-ethernet"} | {"overhead", "mpu"}
+    groups = [*OPPOSITES, framings] if kind.startswith("cake") else OPPOSITES
+    kept: list[tuple[str, str]] = []
+    for word, value in words:
+        group = next((one for one in groups if word in one), {word})
+        if not any(other in group for other, _ in kept):
+            kept.append((word, value))
+    return kept
+
+
+LINES = int(os.environ.get("SOJOURN_TC_LINES", "300"))
+"""Composed lines."""
+
+
+def test_no_composed_word_is_lost() -> None:
+    draw = random.Random(LINES)
+    for _ in range(LINES):
+        kind, words = composed(draw)
+        kept = without_opposites(words, kind)
+        line = (
+            f"qdisc {kind} 8001: dev eth0 root refcnt 2 {' '.join(f'{word} {value}'.strip() for word, value in kept)}"
+        )
+        whole = imported(line)
+        sj.Scenario.parse(whole.text)
+        for place, (word, value) in enumerate(kept):
+            others = " ".join(f"{a} {b}".strip() for n, (a, b) in enumerate(kept) if n != place)
+            without = imported(f"qdisc {kind} 8001: dev eth0 root refcnt 2 {others}")
+            is_said = any(word in note for note in whole.notes)
+            assert is_said or whole.text != without.text or changes_nothing(kind, word, value), (
+                line,
+                word,
+                whole.notes,
+            )
+
+
+def changes_nothing(kind: str, word: str, value: str) -> bool:
+    """Whether a word has no effect beside the defaults of Linux and of this program."""
+    table = PRINTED[kind].words
+    if table.get(word) is Value.FLAG:
+        return word in DEFAULT_FLAGS.get(kind, ())
+    return (word, value) in {("mpu", "1"), ("bands", "3"), ("ce_threshold_mask", "0")} | DEFAULT_VALUES.get(kind, set())
+
+
+_CAKE_FLAGS = (
+    *("unlimited", "diffserv3", "triple-isolate", "nat", "nonat", "nowash", "egress", "no-ack-filter", "split-gso"),
+    *("raw", "noatm", "internet"),
+)
+DEFAULT_FLAGS: dict[str, tuple[str, ...]] = {
+    "cake": _CAKE_FLAGS,
+    "cake_mq": _CAKE_FLAGS,
+    "fq_codel": ("ecn",),
+    "codel": ("noecn",),
+    "pie": ("noecn", "nobytemode", "no_dq_rate_estimator"),
+    "fq_pie": ("noecn", "nobytemode", "no_dq_rate_estimator"),
+    "fq": ("pacing", "horizon_drop"),
+    "dualpi2": ("drop_on_overload", "drop_dequeue", "l4s_ect", "split_gso"),
+}
+"""Flags that are the default."""
+DEFAULT_VALUES: dict[str, set[tuple[str, str]]] = {
+    "fq_codel": {("quantum", "1514b")},
+    "fq_pie": {("quantum", "1514b"), ("alpha", "2"), ("beta", "20")},
+    "pie": {("alpha", "2"), ("beta", "20")},
+    "sfq": {("quantum", "1514b")},
+    "hhf": {("quantum", "1514b"), ("evict_timeout", "1s")},
+    "fq": {("orphan_mask", "1023")},
+}
+"""Values that are the default."""
+
+
+@pytest.mark.parametrize("name", ["07/router.txt", "08/tc.sh", "08/show.txt", "09/show.txt", "09/tc.sh"])
+def test_cases_from_the_field(shared: Path, name: str) -> None:
+    found = load(shared / "cases" / name, ImportOptions(rate="100 Mbit/s"))
+    notes = "\n".join(found.notes)
+    for word in {"07": ["via-ethernet", "(docsis)", "no-sce"], "09": ["police"]}.get(name[:2], []):
+        assert word in notes
+    if name.startswith("08"):
+        assert "adaptive aimd" in found.text
+    if name.startswith("09"):
+        assert re.search(r"rate (10Mbit|7000kbit)", notes)
