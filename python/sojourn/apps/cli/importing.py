@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -38,13 +39,15 @@ def tc_command(
 ) -> None:
     """Make a scenario of a router's queues.
 
-    FILE has the output of tc -s qdisc show (and tc class show), or commands of tc, or is OpenWrt's /etc/config/sqm. The
-    scenario has the two directions of the home's link and typical concurrent traffic of a home. Understood and
-    unsupported parts are listed by line.
+    FILE has the output of tc -s -d qdisc show (also of tc class show, tc filter show and ip route, one after another,
+    as text or JSON), or commands of tc, or is OpenWrt's /etc/config/sqm; - is standard input. The scenario has the two
+    directions of the home's link and typical concurrent traffic of a home. Understood parts, guesses and unsupported
+    parts are listed by line.
     """
-    from sojourn.io.tc.scenario import ImportOptions, load
+    from sojourn.io.tc.scenario import ImportOptions, load, load_stream
 
-    found = load(file, ImportOptions(download, upload, rate, class_id))
+    wanted = ImportOptions(download, upload, rate, class_id)
+    found = load_stream(sys.stdin.buffer, wanted) if str(file) == "-" else load(file, wanted)
     notes = {"understood": found.understood, "assumed": found.assumed, "not_understood": found.notes}
     _write(found.text, target, notes, as_json)
 

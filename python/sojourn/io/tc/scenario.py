@@ -4,36 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
+from typing import BinaryIO
 
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import read_text
 from sojourn.io.tc import sqm, values
+from sojourn.io.tc.directions import ImportOptions, directions
 from sojourn.io.tc.lines import read
 from sojourn.io.tc.objects import numbered
 from sojourn.io.tc.parents import EgressTree, tree
-from sojourn.io.tc.records import INPUT, Device, TcConfig
+from sojourn.io.tc.records import Device
 from sojourn.model.scenarios.scenario import Scenario
+
+__all__ = ["ImportOptions", "ImportedScenario", "import_text", "load", "load_stream"]
 
 LINE_RATE = 10**9
 """Default rate in bit/s of the line after a shaper; raised to the shaper's rate if that is higher."""
-
-
-@dataclass(frozen=True)
-class ImportOptions:
-    """Options that tc's configuration does not determine."""
-
-    download: str | None = None
-    """Device that sends to the home or the subscribers; detected by default."""
-    upload: str | None = None
-    """Device that sends to the Internet; detected by default."""
-    rate: str | None = None
-    """Rate of the line in both directions."""
-    class_id: str | None = None
-    """HTB class of the traffic, such as `1:11`."""
+MAX_STREAM = 16 << 20
+"""Maximum bytes of standard input, which may never end."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +44,26 @@ class ImportedScenario:
 def load(path: Path | str, options: ImportOptions | None = None) -> ImportedScenario:
     """Read a file and make a scenario; raises `InputError` with the line and the remedy."""
     path = Path(path)
-    text = read_text(path, "configuration")
+    return _imported(read_text(path, "configuration"), path.name, str(path), options)
+
+
+def load_stream(stream: BinaryIO, options: ImportOptions | None = None) -> ImportedScenario:
+    """Read standard input and make a scenario; raises `InputError` as `load` does."""
+    read = stream.read(MAX_STREAM + 1)
+    if len(read) > MAX_STREAM:
+        raise InputError("standard input: more than 16 MiB; give the output of tc alone")
     try:
-        return import_text(text, path.name, options or ImportOptions())
+        text = read.decode().replace("\r\n", "\n").replace("\r", "\n")
+    except UnicodeDecodeError as error:
+        raise InputError(f"standard input: byte {error.start} is not UTF-8; give the output of tc") from None
+    return _imported(text, "router", "standard input", options)
+
+
+def _imported(text: str, name: str, place: str, options: ImportOptions | None) -> ImportedScenario:
+    try:
+        return import_text(text, name, options or ImportOptions())
     except InputError as error:
-        raise InputError(f"{path}: {_with_entry_numbers(str(error), _is_json(text))}") from None
+        raise InputError(f"{place}: {_with_entry_numbers(str(error), _is_json(text))}") from None
 
 
 def _is_json(text: str) -> bool:
@@ -75,10 +81,12 @@ def _with_entry_numbers(sentence: str, is_json: bool) -> str:
 def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenario:
     """Make a scenario called `name` from a configuration."""
     from_sqm = sqm.is_sqm(text)
-    config = read("\n".join(sqm.commands(text)) if from_sqm else text)
+    config = read(
+        "\n".join([*sqm.commands(text), *re.findall(r"^default .*", text, re.MULTILINE)]) if from_sqm else text
+    )
     if options.class_id is not None:
         options = replace(options, class_id=values.class_id(options.class_id))
-    down, up = _directions(config, options)
+    down, up = directions(config, options)
     if down is None and up is None:
         raise InputError(
             "no queue discipline in it; give the output of tc -s qdisc show, tc commands, or /etc/config/sqm"
@@ -123,93 +131,6 @@ def _home_flows(down: bool, up: bool) -> str:
         group for group in groups if 'kind = "tcp"' not in group or (up if 'direction = "reverse"' in group else down)
     ]
     return "[[flows]]\n".join([about, *kept])
-
-
-def _directions(config: TcConfig, options: ImportOptions) -> tuple[Device | None, Device | None]:
-    """Devices that send to the home and to the Internet: as given, else by redirection, else by order."""
-    devices = _egress_devices(config)
-    down, up = _given_devices(config, options)
-    down, up = _by_redirection(config, devices, down, up)
-    down, up = _by_order(config, [one for one in devices if one is not down and one is not up], options, down, up)
-    used = {one.name for one in (down, up) if one is not None}
-    for one in devices:
-        if one.name not in used and one.root:
-            config.note(one.root.line, f"{one.name}: {one.root.kind} is left out; --download and --upload name devices")
-    return down, up
-
-
-def _egress_devices(config: TcConfig) -> list[Device]:
-    """Devices with an egress queue."""
-    return [
-        one
-        for one in config.devices.values()
-        if one.root
-        and one.name != "lo"
-        and one.root.kind not in INPUT
-        and (one.root.kind != "noqueue" or one.ingress_to)
-    ]
-
-
-def _given_devices(config: TcConfig, options: ImportOptions) -> tuple[Device | None, Device | None]:
-    """Devices given by the user."""
-    for name in (options.download, options.upload):
-        if name is not None and name not in config.devices:
-            raise InputError(f"{name}: no such device; expected one of: {', '.join(config.devices) or 'none'}")
-    return (
-        config.devices[options.download] if options.download else None,
-        config.devices[options.upload] if options.upload else None,
-    )
-
-
-def _by_redirection(
-    config: TcConfig, devices: list[Device], down: Device | None, up: Device | None
-) -> tuple[Device | None, Device | None]:
-    """An IFB shapes ingress, so it sends to the home; the device that redirects to it sends to the Internet."""
-    redirected = _redirected(config)
-    down = down or next((one for one in devices if _is_inside(one, redirected)), None)
-    if up is None and down is not None:
-        belongs = redirected.get(down.name) or down.name.removeprefix("ifb4")
-        outside = [one for one in devices if one is not down and not _is_inside(one, redirected)]
-        up = next((one for one in outside if one.name == belongs), None)
-    return down, up
-
-
-def _redirected(config: TcConfig) -> dict[str, str]:
-    """Device that redirects its ingress, by name of the target device."""
-    return {one.ingress_to: one.name for one in config.devices.values() if one.ingress_to}
-
-
-def _is_inside(device: Device, redirected: Mapping[str, str]) -> bool:
-    return device.name in redirected or device.name.startswith("ifb")
-
-
-def _by_order(
-    config: TcConfig, others: list[Device], options: ImportOptions, down: Device | None, up: Device | None
-) -> tuple[Device | None, Device | None]:
-    """Among the other devices, or those that shape, if any: the first sends to the Internet, the second to the home."""
-    redirected = _redirected(config)
-    left = [one for one in others if not _is_inside(one, redirected)]
-    left = [one for one in left if _shapes(one, options)] or left
-    if up is None and left:
-        up = left.pop(0)
-    if down is None and left:
-        down = left.pop(0)
-        if options.upload is None and up and up.root:
-            # A box between two networks: the order of its devices is arbitrary.
-            config.assume(
-                up.root.line,
-                f"{up.name}, the first of {up.name} and {down.name}, sends to the Internet; --download and --upload "
-                "choose",
-            )
-    return down, up
-
-
-def _shapes(device: Device, options: ImportOptions) -> bool:
-    """Whether a device shapes; false if it cannot be translated."""
-    try:
-        return bool(tree(device, TcConfig(), options.class_id).bounds)
-    except InputError:
-        return False
 
 
 def _link(
