@@ -154,6 +154,11 @@ VALUES = {
     Value.STEP: ("5p", "1.2ms"),
     Value.SIGNED: ("-14", "44"),
     Value.FLAG: ("",),
+    Value.LAYER: ("atm", "ethernet"),
+    Value.DELAY: ("20ms", "20ms  5ms", "20ms  5ms 25%"),
+    Value.SLOTS: ("10ms 20ms", "800us 10ms packets 5 bytes 3000", "distribution 10ms  2ms packets 5"),
+    Value.LOSS: ("1%", "1% 25%", "gemodel p 1% r 10% 1-h 70% 1-k 0.1%", "state p13 1% p31 99% p32 0% p23 100% p14 0%"),
+    Value.CELLS: ("7Mbit", "7Mbit packetoverhead -4 cellsize 48 celloverhead 5"),
     Value.BANDS: ("1 2 0 0 1 2 0 0 1 1 1 2 1 0 1 2",),
     Value.WEIGHTS: ("589825 196609 65537",),
 }
@@ -161,8 +166,8 @@ VALUES = {
 
 
 def composed(draw: random.Random) -> tuple[str, list[tuple[str, str]]]:
-    """A kind, and words with values from the table; sometimes with a word that nobody knows."""
-    kind = draw.choice(sorted(PRINTED))
+    """A kind, and words with values from the table; sometimes with an unknown word."""
+    kind = draw.choice(sorted(PRINTED.keys() - {"tbf", "htb", "prio"}))
     table = PRINTED[kind].words
     chosen = draw.sample(sorted(table), draw.randrange(min(7, len(table)) + 1))
     words = [(word, draw.choice(VALUES[table[word]])) for word in chosen]
@@ -196,11 +201,11 @@ OPPOSITES = [
     {"ce_threshold_selector", "ce_threshold_mask"},
     {"ewma", "burst"},
 ]
-"""Words of which tc uses the last."""
+"""Words that override each other; tc uses the last."""
 
 
 def without_opposites(words: list[tuple[str, str]], kind: str) -> list[tuple[str, str]]:
-    """Words of which none overrides another; CAKE's framings apply in order, so one is left."""
+    """Words without those that a later one overrides; CAKE's framings apply in order, so one is left."""
     framings = {word for word, value in PRINTED["cake"].words.items() if value is Value.FLAG}
     framings = framings - {word for group in OPPOSITES for word in group} - {"via-ethernet"} | {"overhead", "mpu"}
     groups = [*OPPOSITES, framings] if kind.startswith("cake") else OPPOSITES
@@ -281,3 +286,77 @@ def test_cases_from_the_field(shared: Path, name: str) -> None:
         assert "adaptive aimd" in found.text
     if name.startswith("09"):
         assert re.search(r"rate (10Mbit|7000kbit)", notes)
+
+
+NETEM = "qdisc netem 1: dev eth0 root refcnt 2 limit 1000{}"
+
+
+@pytest.mark.parametrize(
+    ("shown", "text", "is_assumed"),
+    [
+        (
+            " slot 10ms 20ms packets 5 bytes 3000",
+            "netem slot_min 10ms slot_max 20ms slot_packets 5 slot_bytes 3000B",
+            False,
+        ),
+        (" slot 800us  10ms", "netem slot_min 800us slot_max 10ms", False),
+        (
+            " slot distribution 10ms  2ms packets 5",
+            "netem slot_delay 10ms slot_jitter 2ms slot_packets 5",
+            True,
+        ),
+        (" delay 20ms  5ms 25%", "netem delay 20ms jitter 5ms delay_corr 25", True),
+        (" delay 20ms", "netem delay 20ms", False),
+        (" loss state p13 1% p31 99% p32 0% p23 100% p14 0%", "netem loss_model state p13 1 p31 99", False),
+        (" reorder 25% 50% gap 5 delay 3ms", "netem delay 3ms reorder 25 reorder_corr 50 gap 5", False),
+        (" rate 7Mbit packetoverhead -4 cellsize 48", "netem rate 7Mbit/s packet_overhead -4 cell_size 48", False),
+        (" loss 1.5% 25% ecn ", "netem loss 1.5 loss_corr 25 ecn", False),
+    ],
+)
+def test_netem_as_shown(shown: str, text: str, is_assumed: bool) -> None:
+    found = imported(NETEM.format(shown))
+    assert spelled(found) == text and found.notes == ()
+    assert any("is uniform; tc does not print it" in one for one in found.assumed) == is_assumed
+
+
+@pytest.mark.parametrize(
+    ("slot", "text"),
+    [
+        (
+            {"min-delay": 0.01, "max-delay": 0.02, "packets": 5, "bytes": 3000},
+            "slot_min 10ms slot_max 20ms slot_packets 5",
+        ),
+        ({"distribution": 0.01, "jitter": 0.002, "packets": 0, "bytes": 0}, "slot_delay 10ms slot_jitter 2ms"),
+    ],
+)
+def test_slots_of_netem_in_json(slot: dict[str, float], text: str) -> None:
+    options = {"limit": 1000, "slot": slot, "ecn": False, "gap": 0}
+    found = imported(json.dumps([{"kind": "netem", "handle": "1:", "dev": "eth0", "root": True, "options": options}]))
+    assert text in spelled(found) and found.notes == ()
+
+
+TREES = {
+    "tbf": "qdisc tbf 1: dev eth0 root refcnt 2 rate 9Mbit burst 15Kb lat 50ms {}",
+    "htb": "qdisc htb 1: dev eth0 root refcnt 2 default 0x1\nclass htb 1:1 root rate 9Mbit {}",
+}
+
+
+@pytest.mark.parametrize("kind", TREES)
+def test_no_word_of_a_shaper_is_lost(kind: str) -> None:
+    before = imported(TREES[kind].format(""))
+    base = {*TREES[kind].split(), "latency", "r2q", "default", "direct_qlen", "direct_packets_stat", "ver", "offload"}
+    silent = {"mtu", "level", "burst_cell", "cburst_cell"} if kind == "htb" else set()
+    for word, value in PRINTED[kind].words.items():
+        if word not in base | silent:
+            given = next(one for one in VALUES[value] if not one.startswith("-"))
+            found = imported(TREES[kind].format(f"{word} {given}"))
+            assert any(word in note for note in found.notes) or found.text != before.text, word
+    found = imported(TREES[kind].format("warp odd 7 linklayer atm"))
+    assert [note.split(": ")[-1] for note in found.notes] == ["warp", "odd 7"] and "linklayer atm" in found.text
+
+
+def test_netems_output_never_refuses_a_file() -> None:
+    found = imported(NETEM.format(" gap 5 delay 2000s loss weird warp 3 duplicate 7%"))
+    assert spelled(found) == "netem duplicate 7"
+    for word in ("gap 5", "delay 2000", "weird", "warp 3"):
+        assert any(word in note for note in found.notes), word

@@ -63,14 +63,14 @@ def translate(qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
         raise InputError(f"line {qdisc.line}: {qdisc.kind} is not supported; leave out that device, or its line")
     words, framing = with_framing(qdisc, config)
     if qdisc.kind in ("cake", "cake_mq"):
-        text = _validated(qdisc, [qdisc.kind, *_cake(qdisc, words, config)], CAKE_LIMIT, config)
+        text = validated(qdisc, [qdisc.kind, *_cake(qdisc, words, config)], CAKE_LIMIT, config)
         return TranslatedQdisc(text, (CAKE_LIMIT,), framing)
     translator = _Translator(qdisc, _mapping_of(qdisc, config), config)
     rest = list(words)
     while rest:
         rest = translator.translate_word(rest.pop(0), rest)
     parts = [translator.name, *translator.out, *red_weight(qdisc, config)]
-    text = _validated(qdisc, parts, translator.limit or "1000 packets", config)
+    text = validated(qdisc, parts, translator.limit or "1000 packets", config)
     return TranslatedQdisc(text, (translator.limit,) if translator.limit else (), framing, translator.sets_link_limit)
 
 
@@ -211,7 +211,7 @@ def with_framing(qdisc: Qdisc, config: TcConfig) -> tuple[list[str], dict[str, s
 
 
 def _read(qdisc: Qdisc, word: str, text: str, config: TcConfig) -> str:
-    """Value of a word of CAKE; empty if it cannot be read in output, where it is noted."""
+    """Value of a word of CAKE; empty if output has one that cannot be read, which is noted."""
     try:
         return CAKE_VALUES[word](text).replace(" ", "")
     except InputError as error:
@@ -221,25 +221,28 @@ def _read(qdisc: Qdisc, word: str, text: str, config: TcConfig) -> str:
         return ""
 
 
-def _validated(qdisc: Qdisc, parts: list[str], limit: str, config: TcConfig) -> str:
-    """Validate by our parser; returns the shortest equivalent text. Parameters that it refuses are noted."""
+def validated(qdisc: Qdisc, parts: list[str], limit: str, config: TcConfig, tail: str = "") -> str:
+    """Validate by our parser; returns the shortest equivalent text. Parameters that it refuses are noted.
+
+    `tail` is a child in braces, which is kept.
+    """
     try:
-        return _shortest(" ".join(parts), limit)
+        return _shortest(" ".join([*parts, tail]), limit)
     except InputError as error:
         refusal = str(error).removeprefix("link.aqm: ")
     name, *parts = parts
     for part in parts:
         others = [name, *(one for one in parts if one is not part)]
-        if _is_valid(others, limit):
+        if _is_valid([*others, tail], limit):
             config.note(qdisc.line, f"{qdisc.kind}: {part}: {refusal}")
-            return _shortest(" ".join(others), limit)
+            return _shortest(" ".join([*others, tail]), limit)
     accepted = [name]
     for part in parts:
-        if _is_valid([*accepted, part], limit):
+        if _is_valid([*accepted, part, tail], limit):
             accepted.append(part)
         else:
             config.note(qdisc.line, f"{qdisc.kind}: {part}: {refusal}")
-    return _shortest(" ".join(accepted), limit)
+    return _shortest(" ".join([*accepted, tail]), limit)
 
 
 def _is_valid(parts: list[str], limit: str) -> bool:

@@ -1,4 +1,4 @@
-"""Filters of `tc`: which DSCPs they match, where they send packets, and which actions have no equivalent here."""
+"""Filters of `tc`: the DSCPs they match, the classes of these packets, and actions without an equivalent here."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def matches(words: list[str]) -> Matches:
 
 
 def _redirect(device: Device, text: str) -> bool:
-    """Set the device to which a filter redirects; false if it does not redirect."""
+    """Set the target device of a redirecting filter; false for any other filter."""
     redirect = re.search(r"mirred egress redirect dev (\S+)|mirred \(Egress Redirect to device (\S+?)\)", text)
     if redirect is not None:
         device.ingress_to = redirect[1] or redirect[2]

@@ -171,7 +171,7 @@ def _split_table(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def _place(parent: str) -> str:
-    """Parent in the form of tc's output; a handle alone stands for its first class, the only one of tbf and netem."""
+    """Parent in the form of tc's output; a handle alone means its first class, the only one of tbf and netem."""
     parent = values.class_id(parent) if parent != "root" else parent
     return f"{parent}1" if parent.endswith(":") else parent
 

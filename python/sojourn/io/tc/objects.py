@@ -52,7 +52,7 @@ class Numbered:
 
     lines: tuple[tuple[int, str], ...]
     is_json: bool
-    """Whether the input is JSON alone, where an object's number is its place; otherwise it is its array's line."""
+    """Whether the input is JSON alone: then an object's number is its place, otherwise its array's line."""
 
 
 def numbered(text: str) -> Numbered:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import takewhile
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import netem, values
-from sojourn.io.tc.disciplines import TranslatedQdisc, translate, with_framing
+from sojourn.io.tc.disciplines import TranslatedQdisc, translate, validated, with_framing
 from sojourn.io.tc.nearest import NEAREST
 from sojourn.io.tc.records import Class, Device, Qdisc, TcConfig
+from sojourn.io.tc.words import count_of
 from sojourn.model.aqms.registry import parsed
 
 
@@ -119,7 +120,7 @@ def _select_queue(device: Device, mq: Qdisc, config: TcConfig, class_id: str | N
 
 
 def _with_queues(device: Device, qdisc: Qdisc, config: TcConfig) -> Qdisc:
-    """`cake_mq` with the number of its queues, each of which is a `cake` in tc's output."""
+    """`cake_mq` with the number of its queues; tc shows a `cake` for each."""
     queues = [one for one in device.qdiscs.values() if qdisc.handle and one.parent.startswith(qdisc.handle)]
     for one in queues:
         _use_all(device, one, config)
@@ -144,19 +145,19 @@ def _use_all(device: Device, qdisc: Qdisc, config: TcConfig) -> None:
 def _tbf(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
     words, framing = with_framing(qdisc, config)
     out = ["tbf"]
-    for word, value in _pairs(qdisc, words, config):
-        if word not in TBF_PARAMETERS:
-            config.note(qdisc.line, f"tbf: {word} {value}")
+    for word, value in _pairs("tbf", words):
+        if word not in TBF_PARAMETERS or not value:
+            config.note(qdisc.line, f"tbf: {word} {value}".rstrip())
         else:
             name, read = TBF_PARAMETERS[word]
-            out.append(f"{name} {read(value).replace(' ', '')}")
+            out.append(f"{name} {_read(qdisc, 'tbf', (word, value), read)}")
     child = _only_child(device, qdisc, config)
     if child:
         # As in Linux, tbf's own limit has no effect with a child.
         out = [word for word in out if not word.startswith(("limit ", "latency "))]
-        out.append(f"{{ {child.text} }}")
-    text = str(parsed(" ".join(out))["text"])
-    return TranslatedQdisc(text, child.limits if child else ("1000 packets",), framing)
+    limits = child.limits if child else ("1000 packets",)
+    text = validated(qdisc, out, limits[0], config, f"{{ {child.text} }}" if child else "")
+    return TranslatedQdisc(text, limits, framing)
 
 
 def _netem(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
@@ -169,7 +170,8 @@ def _netem(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
         aqm = parsed(" ".join(out))
     except InputError as error:
         raise InputError(f"line {qdisc.line}: netem: {error}") from None
-    limit = next((f"{text} packets" for word, text in pairwise(out) if word == "limit"), "1000 packets")
+    limits = [option for option in out if option.startswith("limit ")]
+    limit = f"{limits[-1].split()[1]} packets" if limits else "1000 packets"
     return TranslatedQdisc(str(aqm["text"]), child.limits if child else (limit,), framing)
 
 
@@ -241,13 +243,13 @@ def _htb(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
 def _htb_words(qdisc: Qdisc, words: Sequence[str], leaves: Sequence[str], config: TcConfig) -> tuple[list[str], str]:
     """Translated parameters of HTB itself, and the minor number of its default class."""
     head, default = [f"htb handle {qdisc.handle.rstrip(':') or '1'}"], ""
-    for word, value in _pairs(qdisc, words, config):
-        if word == "default":
+    for word, value in _pairs("htb", words):
+        if word == "default" and value:
             default = _default(qdisc, value, leaves, config)
-        elif word in ("r2q", "direct_qlen"):
-            head.append(f"{word} {value}")
+        elif word in ("r2q", "direct_qlen") and value:
+            head.append(f"{word} {_read(qdisc, 'htb', (word, value), values.count)}")
         elif word not in ("direct_packets_stat", "ver"):
-            config.note(qdisc.line, f"htb: {word} {value}")
+            config.note(qdisc.line, f"htb: {word} {value}".rstrip())
     return head, default
 
 
@@ -270,18 +272,16 @@ def _class(one: Class, config: TcConfig) -> str:
     out: dict[str, str] = {}
     # iproute2 6 prints `burst 1600b/1mpu 0b`, without a space.
     left = [part for word in one.words for part in re.sub(r"(/\d+)mpu$", r"\1 mpu", word).split()]
-    while left:
-        word = left.pop(0)
-        value = left.pop(0) if left else ""
-        word = JSON_CLASS_WORDS.get(word, word)
-        if word in CLASS_CONVERTERS:
-            read = CLASS_CONVERTERS[word](value).replace(" ", "")
+    for name, value in _pairs("htb", left):
+        word = JSON_CLASS_WORDS.get(name, name)
+        if word in CLASS_CONVERTERS and value:
+            read = _read(one, f"class {one.number}", (word, value), CLASS_CONVERTERS[word])
             if word == "mpu" and out.get(word, read) != read:
                 config.note(one.line, f"class {one.number}: mpu {value} of its ceiling")
             else:
                 out[word] = read
         elif word not in ("mtu", "level", "burst_cell", "cburst_cell"):
-            config.note(one.line, f"class {one.number}: {word} {value}")
+            config.note(one.line, f"class {one.number}: {word} {value}".rstrip())
     return " ".join(f"{word} {value}" for word, value in out.items())
 
 
@@ -331,14 +331,23 @@ def _dscps(device: Device, place: str) -> Iterator[str]:
     yield from map(str, device.dscps.get(place, ()))
 
 
-def _pairs(qdisc: Qdisc, words: Sequence[str], config: TcConfig) -> Iterator[tuple[str, str]]:
+def _pairs(kind: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield words with their values; an unknown word has the numbers after it."""
     left = list(words)
     while left:
         word = left.pop(0)
-        if left:
-            yield word, left.pop(0)
-        else:
-            config.note(qdisc.line, f"{qdisc.kind}: {word}")
+        count = count_of(kind, word)
+        count = len(list(takewhile(values.is_value, left))) if count is None else count
+        yield word, " ".join(left[:count])
+        del left[:count]
+
+
+def _read(of: Qdisc | Class, name: str, pair: tuple[str, str], read: Callable[[str], str]) -> str:
+    word, value = pair
+    try:
+        return read(value).replace(" ", "")
+    except InputError as error:
+        raise InputError(f"line {of.line}: {name} {word}: {error}") from None
 
 
 def _common_limit(limits: Sequence[ClassLimit], config: TcConfig) -> tuple[str, ...]:

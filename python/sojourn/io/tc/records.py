@@ -71,7 +71,7 @@ class Device:
     """Classes by id, with the same treatment of duplicates."""
     filters: list[Filter] = field(default_factory=list)
     ingress_to: str | None = None
-    """Device to which ingress is redirected."""
+    """Device that gets the redirected ingress."""
 
     @property
     def root(self) -> Qdisc | None:

@@ -1,4 +1,4 @@
-"""Weight of RED's average: tc prints its logarithm (`ewma`), from which the parameter `burst` follows."""
+"""Weight of RED's average: tc prints its logarithm (`ewma`), which determines the parameter `burst`."""
 
 from __future__ import annotations
 

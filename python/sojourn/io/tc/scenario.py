@@ -104,6 +104,9 @@ def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenari
         if egress and egress.classes and (chosen := _class_of(egress, options.class_id)):
             classes["forward" if key == "link" else "reverse"] = chosen
     flows = _home_flows(down is not None, up is not None)
+    if any(re.search(r"\bduplicate \d", part) for part in parts):
+        flows = _without(_without(flows, "voice"), "cbr")
+        config.notes.append("netem: duplicate: calls and games are left out, which would count copies as packets")
 
     def placed(sentences: list[str]) -> tuple[str, ...]:
         """Sentences with places of the input; lines of the commands made from sqm's configuration are not in it."""
@@ -122,6 +125,11 @@ def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenari
     whole = _with_classes(whole, classes)
     Scenario.parse(whole)  # validate the result
     return ImportedScenario(whole, tuple(understood), notes, assumed)
+
+
+def _without(flows: str, kind: str) -> str:
+    """Flows without those of a kind."""
+    return "[[flows]]\n".join(group for group in flows.split("[[flows]]\n") if f'kind = "{kind}"' not in group)
 
 
 def _home_flows(down: bool, up: bool) -> str:

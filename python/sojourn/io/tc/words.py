@@ -40,6 +40,14 @@ class Value(Enum):
     """Integer, possibly negative."""
     LAYER = "layer"
     """Link layer."""
+    DELAY = "delay"
+    """Time, with a deviation and a correlation or without."""
+    SLOTS = "slots"
+    """Two times or a distribution, with packets and bytes."""
+    LOSS = "loss"
+    """Percentages of a model of loss."""
+    CELLS = "cells"
+    """Rate, with the sizes of cells or without."""
     BANDS = "bands"
     """Sixteen bands."""
     WEIGHTS = "weights"
@@ -225,9 +233,45 @@ PRINTED: dict[str, Printed] = {
             bands="priomap",
         ),
     ),
+    "tbf": Printed(
+        "tc/q_tbf.c, tbf_print_opt",
+        _words(
+            rate="rate peakrate",
+            bytes="burst buffer maxburst mtu minburst limit mpu",
+            time="lat latency",
+            signed="overhead",
+            layer="linklayer",
+        ),
+    ),
+    "htb": Printed(
+        "tc/q_htb.c, htb_print_opt",
+        _words(
+            bits="default",
+            count="r2q direct_packets_stat direct_qlen prio quantum burst_cell cburst_cell level mtu",
+            number="ver",
+            rate="rate ceil",
+            bytes="burst buffer maxburst cburst cbuffer cmaxburst mpu mpu_rate mpu_ceil",
+            signed="overhead",
+            layer="linklayer",
+            flag="offload",
+        ),
+    ),
+    "netem": Printed(
+        "tc/q_netem.c, netem_print_opt",
+        _words(
+            count="limit gap seed",
+            delay="delay",
+            slots="slot",
+            loss="loss",
+            percent="duplicate reorder corrupt",
+            cells="rate",
+            flag="ecn",
+        ),
+    ),
+    "prio": Printed("tc/q_prio.c, prio_print_opt", _words(count="bands", bands="priomap")),
     "noqueue": Printed(
         "tc/tc_qdisc.c, print_qdisc",
         _words(),
     ),
 }
-"""Words by kind of classless discipline."""
+"""Words by kind of discipline."""
