@@ -89,6 +89,11 @@ def test_the_child_of_a_single_class_is_inside_in_json() -> None:
             "line 5: filter to 1:33: there is no such class; it is left out",
         ),
         (
+            "qdisc red 1: dev eth0 root limit 400000b min 30000b max 90000b \n"
+            "qdisc fq_codel 3: dev eth0 parent 1: limit 7p",
+            "line 2: fq_codel 3:, parent 1:1: red here has no such discipline inside; it is left out",
+        ),
+        (
             "tc qdisc add dev eth0 root fq_codel\ntc qdisc add dev eth0 parent 5:1 pfifo limit 7",
             "line 2: pfifo, parent 5:1: there is no qdisc 5:; it is left out",
         ),
@@ -247,6 +252,7 @@ def test_classes_of_two_devices_find_their_own() -> None:
 
 
 CASES = {
+    "05/linux_tc.txt": ("class 3 parent 1 rate 25Mbit/s ceil 50Mbit/s prio 3 { cake tins diffserv4 }", {}),
     "01/router.txt": ("{ fq_codel limit 1001 quantum 300B target 17.3ms interval 112.3ms }", {}),
     "02/htb.txt": ("class 10 parent 1", {"framing": "atm", "overhead": "40 B"}),
     "02/cake.txt": ("cake", {"overhead": "34 B", "mpu": "68 B"}),
@@ -257,6 +263,6 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_cases_from_the_field(shared: Path, name: str) -> None:
     aqm, link = CASES[name]
-    found = upload(load(shared / "cases" / name))
+    found = upload(load(shared / "cases" / name, ImportOptions(class_id="0x1:3" if name[:2] == "05" else None)))
     assert aqm in found["aqm"]["name"]
     assert {key: found[key] for key in link} == link

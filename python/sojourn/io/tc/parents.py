@@ -47,20 +47,22 @@ def tree(device: Device, config: TcConfig, class_id: str | None = None) -> Egres
 
 def _report_unused(device: Device, config: TcConfig) -> None:
     """Note the disciplines, classes and filters that are nowhere in the translated tree."""
-    handles = {one.handle for one in device.qdiscs.values() if one.handle}
+    owners = {one.handle: one for one in device.qdiscs.values() if one.handle}
     inner = {one.parent for one in device.classes.values()}
     for one in device.qdiscs.values():
         # Linux deletes the discipline of a class that gets classes of its own.
         if one in config.used or one.parent == "ingress" or (one.parent in inner and not one.is_shown):
             continue
-        handle = one.parent.partition(":")[0] + ":"
-        why = f"there is no qdisc {handle}" if handle not in handles else f"there is no class {one.parent}"
-        is_known = one.parent in device.classes or one.parent == "root"
-        name = f"{one.kind} {one.handle}".strip()
-        why = "its parent is not used" if is_known or any(one.parent == used.parent for used in config.used) else why
-        config.note(one.line, f"{name}, parent {one.parent}: {why}; it is left out")
+        owner = owners.get(one.parent.partition(":")[0] + ":")
+        if owner is None:
+            why = f"there is no qdisc {one.parent.partition(':')[0]}:"
+        elif owner in config.used and owner.kind not in ("htb", "hfsc", "prio", "ets"):
+            why = f"{owner.kind} here has no such discipline inside"
+        else:
+            why = "its parent is not used" if owner not in config.used else f"there is no class {one.parent}"
+        config.note(one.line, f"{f'{one.kind} {one.handle}'.strip()}, parent {one.parent}: {why}; it is left out")
     for kind in device.classes.values():
-        if f"{kind.number.partition(':')[0]}:" not in handles:
+        if f"{kind.number.partition(':')[0]}:" not in owners:
             config.note(kind.line, f"class {kind.number}: there is no qdisc of its handle; it is left out")
     for rule in device.filters:
         if not _selects(device, rule.target):
