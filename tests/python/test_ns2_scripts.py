@@ -86,6 +86,7 @@ def test_seeds_draw_other_numbers_and_starts() -> None:
         ({"link": {"gro": "50 us"}}, "link.gro: the engine ns2 has no super-packets; leave it out"),
         ({"flows": [ftp(gro="50 us")]}, "flows[0].gro: the engine ns2 has no super-packets; leave it out"),
         ({"link": {"overhead": "38 B"}}, "link.overhead: the engine ns2 adds no framing; leave it out"),
+        ({"link": {"overhead": "-4 B"}}, "link.overhead: the engine ns2 adds no framing; leave it out"),
         ({"link": {"framing": "atm"}}, "link.framing: the engine ns2 adds no framing; leave it out"),
         ({"flows": [{"kind": "tcp"}]}, "flows[0].stack: the engine ns2 has ns-2's TCP, not linux-6.1; write stack"),
         ({"flows": [ftp(nagle=True)]}, "flows[0].nagle: the engine ns2 sends whole packets only; leave it out"),

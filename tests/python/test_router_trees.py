@@ -117,6 +117,8 @@ TABLES = [
     ("overhead 22", ("ethernet", "22 B", "0 B")),
     ("mpu 84 mtu 2047 tsize 512", ("ethernet", "0 B", "84 B")),
     ("linklayer adsl overhead 10 mpu 53", ("atm", "10 B", "53 B")),
+    ("linklayer ethernet overhead -4 mpu 64 mtu 2047 tsize 512", ("ethernet", "-4 B", "64 B")),
+    ("linklayer atm overhead -14", ("atm", "-14 B", "0 B")),
 ]
 KINDS = [
     "fq_codel limit 1001p",
@@ -141,7 +143,7 @@ def test_the_size_table_is_the_links(kind: str, table: str, meant: tuple[str, st
         "dev": "eth0",
         "root": True,
         "options": {"limit": 1001},
-        "stab": {word: int(value) if value.isdigit() else value for word, value in sizes.items()},
+        "stab": {word: int(value) if value.lstrip("-").isdigit() else value for word, value in sizes.items()},
     }
     for text in (
         f"{shown}\n {table} \n{statistics}",
@@ -249,6 +251,15 @@ def test_classes_of_two_devices_find_their_own() -> None:
     found = imported(alike + classes.format(820, 0) + classes.format(9900, 0))
     assert "820kbit/s" in upload(found)["aqm"]["name"]
     assert any("classes of eth1, the first device with such a handle" in one for one in found.assumed)
+
+
+def test_a_negative_overhead_takes_bytes_off() -> None:
+    base = {"duration": "1 s", "flows": [{"kind": "cbr", "rate": "1 Mbit/s", "size": "1000 B"}]}
+    sizes = {}
+    for overhead in ("0 B", "-14 B", "-2000 B"):
+        keys = {**base, "link": {"rate": "10 Mbit/s", "overhead": overhead}, "probes": {"packets": True}}
+        sizes[overhead] = {int(size) for size in sj.Scenario.build(keys).run(seed=1).packets["bytes"]}
+    assert sizes == {"0 B": {1000}, "-14 B": {986}, "-2000 B": {1}}
 
 
 CASES = {

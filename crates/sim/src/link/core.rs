@@ -62,10 +62,10 @@ impl LinkCore {
         self.has_constant_delay().then_some(self.delay)
     }
 
-    /// Bytes that plain framing adds to each packet.
+    /// Bytes that plain framing adds to each packet; they are not negative.
     #[inline(always)]
     pub fn overhead(&self) -> u32 {
-        self.framing.overhead
+        self.framing.overhead as u32
     }
 
     /// Bytes that the queue accounts for a packet.

@@ -243,9 +243,9 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         name: "overhead",
-        kind: Kind::Size(0, 65_535),
+        kind: Kind::Custom(&framing::OVERHEAD),
         need: Need::Default("0 B"),
-        doc: "Framing bytes added to each packet; a preset of `framing` has its own.",
+        doc: "Framing bytes added to each packet, negative in some size tables of tc; a preset of `framing` has its own.",
     },
     Key {
         name: "mpu",

@@ -249,6 +249,8 @@ def _check_link(direction: Direction) -> None:
         refuse(f"{place}.change", "does not support opportunities", "choose fluid or latch")
     if link["framing"] != "ethernet":
         refuse(f"{place}.framing", f"does not know {link['framing']}", "choose ethernet, with an overhead")
+    if link["overhead"].startswith("-"):
+        refuse(f"{place}.overhead", "takes no bytes off a packet", "write 0 B or more")
 
 
 def _bottleneck(direction: Direction, offloads: int) -> list[str]:

@@ -167,7 +167,7 @@ def _refuse_keys(place: str, keys: Mapping[str, Any]) -> None:
         "gro": "has no super-packets",
     }
     refuse_links(place, keys, reasons)
-    framed = [key for key in ("overhead", "mpu") if octets(f"{place}.{key}", keys[key])]
+    framed = [key for key in ("overhead", "mpu") if octets(f"{place}.{key}", keys[key].removeprefix("-"))]
     if keys["framing"] != "ethernet":
         framed.append("framing")
     if framed:

@@ -192,10 +192,8 @@ def with_framing(qdisc: Qdisc, config: TcConfig) -> tuple[list[str], dict[str, s
     given = dict(zip(table[::2], table[1::2], strict=False))
     for word in ("overhead", "mpu"):
         text = given.pop(word, "0").removesuffix("b")
-        if not re.fullmatch("-?[0-9]{1,5}", text):
+        if not re.fullmatch("-?[0-9]{1,5}" if word == "overhead" else "[0-9]{1,5}", text) or abs(int(text)) > 65_535:
             config.note(qdisc.line, f"stab: {word} {text}")
-        elif int(text) < 0:
-            config.note(qdisc.line, f"stab: {word} {text}: a link cannot have a negative one")
         elif int(text):
             keys[word] = f"{int(text)} B"
     layer = given.pop("linklayer", "ethernet")

@@ -59,6 +59,7 @@ fn framings_and_what_overrides_them() {
     assert_eq!(numbers(framing(&[("framing", "pppoe-ptm")])), (CellFraming::Ptm, 30, 0, true));
     assert_eq!(numbers(framing(&[("framing", "pppoe-ptm"), ("overhead", "34 B")])), (CellFraming::Ptm, 34, 0, true));
     assert_eq!(numbers(framing(&[("framing", "docsis"), ("account", "ip")])), (CellFraming::Plain, 18, 64, false));
+    assert_eq!(numbers(framing(&[("overhead", "-14 B")])), (CellFraming::Plain, -14, 0, true));
     let own = parse_with(SMALL, &[("link.framing", "docsis"), ("reverse.framing", "atm")]).unwrap();
     assert_eq!(
         numbers(own.reverse.framing),
