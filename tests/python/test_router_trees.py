@@ -253,6 +253,12 @@ def test_classes_of_two_devices_find_their_own() -> None:
     assert any("classes of eth1, the first device with such a handle" in one for one in found.assumed)
 
 
+def test_values_of_size_tables_that_cannot_be_are_said() -> None:
+    found = imported("qdisc fq_codel 1: dev eth0 root limit 7p\n linklayer odd overhead 99999 mpu -3 warp 7\n")
+    notes = [note.removeprefix("line 1: ") for note in found.notes]
+    assert notes == ["stab: overhead 99999", "stab: mpu -3", "stab: linklayer odd", "fq_codel: warp 7"]
+
+
 def test_a_negative_overhead_takes_bytes_off() -> None:
     base = {"duration": "1 s", "flows": [{"kind": "cbr", "rate": "1 Mbit/s", "size": "1000 B"}]}
     sizes = {}

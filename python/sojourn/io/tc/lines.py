@@ -62,7 +62,7 @@ def _logical_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]
             if shown.accepts(line):
                 shown.add(number, line.strip())
             continue
-        if shown.parts and SIZE_TABLE.fullmatch(line):
+        if shown.parts and SIZE_TABLE.match(line):
             shown.add(number, line.strip())  # pasted without its indentation
             continue
         if shown.parts:
@@ -90,7 +90,7 @@ class _LogicalLine:
         """Whether an indented line belongs to this one: a discipline's size table, a filter's matches and actions."""
         if not self.parts or not self.parts[0].startswith("qdisc"):
             return bool(self.parts) and not line.strip().startswith(("Sent", "backlog", "rate"))
-        return SIZE_TABLE.fullmatch(line) is not None
+        return SIZE_TABLE.match(line) is not None
 
     def add(self, line: int, part: str) -> None:
         """Add a part from a physical line."""
@@ -247,5 +247,5 @@ VERBS = ("add", "replace", "change", "link", "del", "delete")
 STAB = ("mtu", "tsize", "mpu", "overhead", "linklayer")
 SHOWN = re.compile(r"(?:(?:replaced|added) )?(?:qdisc|filter) (?!add|del|replace|change|link)")
 """Line of output; `tc monitor` prints a word before it."""
-SIZE_TABLE = re.compile(rf"\s*(?:(?:{'|'.join(STAB)})\s+\S+\s*)+")
-"""Line of a size table (`print_size_table` in iproute2's `tc_stab.c`), below its discipline."""
+SIZE_TABLE = re.compile(rf"\s*(?:{'|'.join(STAB)})\s+\S")
+"""Begin of the line of a size table (`print_size_table` in iproute2's `tc_stab.c`), below its discipline."""
