@@ -14,6 +14,7 @@ from itertools import takewhile
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
+from sojourn.io.tc.options import convert
 from sojourn.io.tc.records import Qdisc, TcConfig
 from sojourn.io.tc.red import red_weight
 from sojourn.io.tc.words import count_of
@@ -114,16 +115,16 @@ class _Translator:
         if word in self.kind.texts:
             self.out.append(self.kind.texts[word](text))
         elif word == "limit" and self.kind.limit and given:
-            self.limit, self.sets_link_limit = self.kind.limit(text), True
+            self.limit, self.sets_link_limit = _possible_limit(self.kind.limit(text)), True
         elif name not in self.params or not given:
             return False
         elif self.params[name] == "bands":
             self.out.append(f"{name} {','.join(given)}")
         else:
             read = self.kind.converters.get(word, CONVERTERS[self.params[name]])
-            self.out.append(f"{name} {read(text).replace(' ', '')}")
             if word == "limit":
-                self.limit = f"{read(text)} packets"
+                self.limit = _possible_limit(f"{read(text)} packets")
+            self.out.append(f"{name} {read(text).replace(' ', '')}")
         return True
 
     def _parameter(self, word: str) -> str:
@@ -161,7 +162,7 @@ def _cake(qdisc: Qdisc, words: list[str], config: TcConfig) -> list[str]:
         elif word == "unlimited" or given == ["unlimited"]:
             chosen.pop("bandwidth", None)
         elif word in CAKE_VALUES:
-            read = _read(qdisc, word, given[0], config)
+            read = convert(qdisc, (word, given[0]), CAKE_VALUES[word], config)
             if word in ("overhead", "mpu"):
                 framing += [f"{word} {read}"] if read else []
             elif read:
@@ -208,17 +209,6 @@ def with_framing(qdisc: Qdisc, config: TcConfig) -> tuple[list[str], dict[str, s
     return words, keys
 
 
-def _read(qdisc: Qdisc, word: str, text: str, config: TcConfig) -> str:
-    """Value of a word of CAKE; empty if output has one that cannot be read, which is noted."""
-    try:
-        return CAKE_VALUES[word](text).replace(" ", "")
-    except InputError as error:
-        if not qdisc.is_shown:  # tc refuses such a command
-            raise InputError(f"line {qdisc.line}: {qdisc.kind} {word}: {error}") from None
-        config.note(qdisc.line, f"{qdisc.kind}: {word}: {error}")
-        return ""
-
-
 def validated(qdisc: Qdisc, parts: list[str], limit: str, config: TcConfig, tail: str = "") -> str:
     """Validate by our parser; returns the shortest equivalent text. Parameters that it refuses are noted.
 
@@ -241,6 +231,12 @@ def validated(qdisc: Qdisc, parts: list[str], limit: str, config: TcConfig, tail
         else:
             config.note(qdisc.line, f"{qdisc.kind}: {part}: {refusal}")
     return _shortest(" ".join([*accepted, tail]), limit)
+
+
+def _possible_limit(limit: str) -> str:
+    """The limit; raises `InputError` for one that no link can have."""
+    _shortest("droptail", limit)
+    return limit
 
 
 def _is_valid(parts: list[str], limit: str) -> bool:

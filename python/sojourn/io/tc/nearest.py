@@ -7,14 +7,19 @@ bands.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
+from sojourn.io.tc.options import convert, pairs
 from sojourn.io.tc.records import Class, Device, Qdisc, TcConfig
+from sojourn.io.tc.words import PRINTED
 
 CURVES = ("rt", "ls", "sc", "ul")
+FIRST_SLOPE = ("m1", "d", "umax", "dmax")
+"""Words of a curve's first slope; zeros mean that it has none."""
 DEFAULT_CEILING = 10**9
 """Ceiling in bit/s of a class without an upper limit."""
 
@@ -29,11 +34,11 @@ def _hfsc(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[Device, Qdisc
     if not any(one.kind == "hfsc" for one in device.classes.values()):
         raise InputError(f"line {qdisc.line}: hfsc without classes; add the output of tc class show dev {device.name}")
     ceilings: dict[str, int] = {}
-    classes = dict(device.classes)
+    classes = {key: one for key, one in device.classes.items() if one.kind != "htb"}
     for key, one in device.classes.items():
         if one.kind != "hfsc":
             continue
-        curves = _curves(one)
+        curves = _curves(one, config)
         rate = next((curves[name] for name in ("rt", "sc", "ls") if curves.get(name)), 0) or curves.get("ul", 0)
         above = ceilings.get(one.parent, DEFAULT_CEILING)
         ceiling = max(rate, min(curves.get("ul") or above, above))
@@ -41,36 +46,47 @@ def _hfsc(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[Device, Qdisc
             raise InputError(f"line {one.line}: class {one.number} has no rate; hfsc needs rt, ls or sc with one")
         ceilings[one.number] = ceiling
         classes[key] = replace(one, kind="htb", words=["rate", f"{rate}bit", "ceil", f"{ceiling}bit"])
-    default = qdisc.words[qdisc.words.index("default") + 1] if "default" in qdisc.words[:-1] else "0"
+    default = "0"
+    for word, value in pairs("hfsc", qdisc.words):
+        if word == "default" and value:
+            default = value
+        else:
+            config.note(qdisc.line, f"hfsc: {word} {value}".rstrip())
     return replace(device, classes=classes), replace(qdisc, kind="htb", words=["default", default])
 
 
-def _curves(one: Class) -> dict[str, int]:
+def _curves(one: Class, config: TcConfig) -> dict[str, int]:
     """Long-term rates of a class's curves in bit/s."""
     rates: dict[str, int] = {}
     name = ""
-    for word, value in zip(one.words, [*one.words[1:], ""], strict=True):
+    for word, value in pairs("hfsc", one.words):
         if word in CURVES:
             name = word
         elif word in ("m2", "rate") and name:
-            try:
-                rates[name] = int(values.rate(value).split()[0])
-            except InputError as error:
-                raise InputError(f"line {one.line}: class {one.number} {word}: {error}") from None
+            read = convert(one, (word, value), values.rate, config)
+            rates |= {name: int(read.removesuffix("bit/s"))} if read else {}
+        elif word not in FIRST_SLOPE or re.search("[1-9]", value):
+            config.note(one.line, f"{one.title}: {word} {value}".rstrip())
     return rates
 
 
 def _ets(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[Device, Qdisc]:
     """Convert ETS to PRIO."""
-    strict = _numbers(qdisc, "strict", 1)
-    quanta = _numbers(qdisc, "quanta", 16)
-    listed = _numbers(qdisc, "bands", 1)
+    given: dict[str, list[int]] = {}
+    for word, value in pairs("ets", qdisc.words):
+        numbers = value.split()
+        if word in PRINTED["ets"].words and all(re.fullmatch("[0-9]{1,9}", one) for one in numbers):
+            given[word] = [int(one) for one in numbers]
+        else:
+            config.note(qdisc.line, f"ets: {word} {value}".rstrip())
+    strict, quanta, listed = (given.get(word, []) for word in ("strict", "quanta", "bands"))
     first = strict[0] if strict else 0
     bands = listed[0] if listed else first + len(quanta)
     kept = min(bands, first + 1)
     merged = f", and bands {first + 1} to {bands}, which take turns, are one band" if bands > kept else ""
-    config.note(qdisc.line, f"ets is not supported; prio is the nearest: {first} bands are strict{merged}")
-    priomap = _numbers(qdisc, "priomap", 16)
+    lost = f" without quanta {' '.join(map(str, quanta))}" if quanta else ""
+    config.note(qdisc.line, f"ets is not supported; prio is the nearest: {first} bands are strict{merged}{lost}")
+    priomap = given.get("priomap", [])[:16]
     places = [*priomap, *[bands - 1] * (16 - len(priomap))]
     words = ["bands", str(max(2, kept)), "priomap", *(str(min(place, kept - 1)) for place in places)]
 
@@ -81,17 +97,6 @@ def _ets(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[Device, Qdisc]
 
     filters = [replace(one, target=map_class(one.target)) for one in device.filters]
     return replace(device, filters=filters), replace(qdisc, kind="prio", words=words)
-
-
-def _numbers(qdisc: Qdisc, word: str, max_count: int) -> list[int]:
-    """Up to `max_count` integers after a word."""
-    numbers: list[int] = []
-    place = qdisc.words.index(word) + 1 if word in qdisc.words else len(qdisc.words)
-    for text in qdisc.words[place : place + max_count]:
-        if not text.isdecimal():
-            break
-        numbers.append(int(text))
-    return numbers
 
 
 NEAREST: dict[str, Callable[[Device, Qdisc, TcConfig], tuple[Device, Qdisc]]] = {"hfsc": _hfsc, "ets": _ets}

@@ -7,8 +7,8 @@ from itertools import takewhile
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
+from sojourn.io.tc.options import accepted
 from sojourn.io.tc.records import Qdisc, TcConfig
-from sojourn.model.aqms.registry import parsed
 
 # Labels that `tc qdisc show` prints before values that the commands have without them.
 LABELS = ("p", "r", "1-h", "1-k", "p13", "p31", "p32", "p23", "p14")
@@ -38,7 +38,8 @@ def translate_words(qdisc: Qdisc, words: list[str], config: TcConfig) -> list[st
             continue
         if option:
             options.append(option)
-    return _accepted(qdisc, options, config)
+    # tc prints `gap` after `reorder`, and needs no order.
+    return accepted(qdisc, options, "netem {}", config) if qdisc.is_shown else options
 
 
 def _option(qdisc: Qdisc, left: list[str], config: TcConfig) -> str:
@@ -99,27 +100,3 @@ def _time(text: str) -> str:
     """Convert a time of netem, in nanoseconds if it has no unit (`get_time64`)."""
     nanoseconds = re.fullmatch(r"([0-9]+)(ns|nsec|nsecs)?", text)
     return f"{nanoseconds[1]}ns" if nanoseconds else values.time(text).replace(" ", "")
-
-
-def _accepted(qdisc: Qdisc, options: list[str], config: TcConfig) -> list[str]:
-    """Options of tc's output that our parser accepts, one after another; others are noted."""
-    if not qdisc.is_shown or _refusal(options) is None:
-        return options
-    # tc prints `gap` after `reorder`, and needs no order.
-    accepted: list[str] = []
-    for option in options:
-        refusal = _refusal([*accepted, option])
-        if refusal is None:
-            accepted.append(option)
-        else:
-            config.note(qdisc.line, f"netem: {option}: {refusal}")
-    return accepted
-
-
-def _refusal(options: list[str]) -> InputError | None:
-    """Why our parser refuses options; None if it accepts them."""
-    try:
-        parsed(" ".join(["netem", *options]))
-    except InputError as error:
-        return error
-    return None

@@ -8,14 +8,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import netem, values
 from sojourn.io.tc.disciplines import TranslatedQdisc, translate, validated, with_framing
 from sojourn.io.tc.nearest import NEAREST
+from sojourn.io.tc.options import accepted, convert, pairs, refusal
 from sojourn.io.tc.records import Class, Device, Qdisc, TcConfig
-from sojourn.io.tc.words import count_of
 from sojourn.model.aqms.registry import parsed
 
 
@@ -61,9 +60,13 @@ def _report_unused(device: Device, config: TcConfig) -> None:
         else:
             why = "its parent is not used" if owner not in config.used else f"there is no class {one.parent}"
         config.note(one.line, f"{f'{one.kind} {one.handle}'.strip()}, parent {one.parent}: {why}; it is left out")
-    for kind in device.classes.values():
-        if f"{kind.number.partition(':')[0]}:" not in owners:
-            config.note(kind.line, f"class {kind.number}: there is no qdisc of its handle; it is left out")
+    for one_class in device.classes.values():
+        handle = f"{one_class.number.partition(':')[0]}:"
+        if handle not in owners:
+            config.note(one_class.line, f"{one_class.title}: there is no qdisc of its handle; it is left out")
+        elif owners[handle].kind != one_class.kind:
+            why = f"qdisc {handle} is {owners[handle].kind}, not {one_class.kind}"
+            config.note(one_class.line, f"{one_class.title}: {why}; it is left out")
     for rule in device.filters:
         if not _selects(device, rule.target):
             config.note(rule.line, f"filter to {rule.target}: there is no such class; it is left out")
@@ -115,6 +118,8 @@ def _select_queue(device: Device, mq: Qdisc, config: TcConfig, class_id: str | N
         chosen = next((one for one in queues if one.handle.lower() == handle.lower()), chosen)
     for one in queues:
         _use_all(device, one, config)
+    for word, value in pairs(mq.kind, mq.words):
+        config.note(mq.line, f"{mq.kind}: {word} {value}".rstrip())
     if len(queues) > 1:
         named = f" {chosen.handle}" if chosen.handle else ""
         config.note(mq.line, f"{mq.kind}: {len(queues)} queues of the card are merged into one, {chosen.kind}{named}")
@@ -147,12 +152,12 @@ def _use_all(device: Device, qdisc: Qdisc, config: TcConfig) -> None:
 def _tbf(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
     words, framing = with_framing(qdisc, config)
     out = ["tbf"]
-    for word, value in _pairs("tbf", words):
-        if word not in TBF_PARAMETERS or not value:
+    for word, value in pairs("tbf", words):
+        name, read = TBF_PARAMETERS.get(word, ("", str))
+        if not name or not value:
             config.note(qdisc.line, f"tbf: {word} {value}".rstrip())
-        else:
-            name, read = TBF_PARAMETERS[word]
-            out.append(f"{name} {_read(qdisc, 'tbf', (word, value), read)}")
+        elif text := convert(qdisc, (word, value), read, config):
+            out.append(f"{name} {text}")
     child = _only_child(device, qdisc, config)
     if child:
         # As in Linux, tbf's own limit has no effect with a child.
@@ -179,17 +184,13 @@ def _netem(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
 
 def _prio(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
     words, framing = with_framing(qdisc, config)
-    out, bands = ["prio"], 3
     limits: list[ClassLimit] = []
-    if "bands" in words:
-        bands = int(words[words.index("bands") + 1])
-        out.append(f"bands {bands}")
+    given = _prio_words(qdisc, words, config)
     rest = device.rest.removeprefix(qdisc.handle)
     if device.rest.startswith(qdisc.handle) and rest.isalnum():
-        out.append(f"priomap {','.join([str(int(rest, 16) - 1)] * 16)}")
-    elif "priomap" in words:
-        at = words.index("priomap") + 1
-        out.append(f"priomap {','.join(words[at : at + 16])}")
+        given["priomap"] = ",".join([str(int(rest, 16) - 1)] * 16)
+    bands = int(given.get("bands", 3))
+    out = ["prio", *(f"{word} {value}" for word, value in given.items())]
     if qdisc.handle:
         out.append(f"handle {qdisc.handle.rstrip(':')}")
     parts = []
@@ -202,12 +203,30 @@ def _prio(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
             parts.append(f"band {number}{match}{inside}")
     if parts:
         out.append(f"{{ {'; '.join(parts)} }}")
-    return TranslatedQdisc(str(parsed(" ".join(out))["text"]), _common_limit(limits, config), framing)
+    try:
+        text = str(parsed(" ".join(out))["text"])
+    except InputError as error:
+        raise InputError(f"line {qdisc.line}: {qdisc.kind}: {error}") from None
+    return TranslatedQdisc(text, _common_limit(limits, config), framing)
+
+
+def _prio_words(qdisc: Qdisc, words: Sequence[str], config: TcConfig) -> dict[str, str]:
+    """Parameters of PRIO for our parser."""
+    options: list[str] = []
+    for word, value in pairs("prio", words):
+        if word == "bands" and value:
+            read = convert(qdisc, (word, value), values.count, config)
+            options += [f"bands {read}"] if read else []
+        elif word == "priomap" and value:
+            options.append(f"priomap {','.join(value.split())}")
+        elif (word, value) != ("multiqueue:", "off"):
+            config.note(qdisc.line, f"{qdisc.kind}: {word} {value}".rstrip())
+    return dict(option.split() for option in accepted(qdisc, sorted(options), "prio {}", config))
 
 
 def _htb(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
     words, framing = with_framing(qdisc, config)
-    classes = [one for one in device.classes.values() if one.number.startswith(qdisc.handle)]
+    classes = [one for one in device.classes.values() if one.kind == "htb" and one.number.startswith(qdisc.handle)]
     inner = {one.parent for one in classes}
     leaves = [one.number for one in classes if one.number not in inner]
     head, default = _htb_words(qdisc, words, leaves, config)
@@ -218,21 +237,26 @@ def _htb(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
         head.append(f"default {chosen.removeprefix(qdisc.handle)}")
     elif default.strip("0"):
         config.note(qdisc.line, f"htb: default {default} is not a leaf; unclassified packets are not shaped")
-    parts, limits = [], []
+    parts: list[tuple[str, list[str], str]] = []
+    limits: list[ClassLimit] = []
     for one in classes:
         parent = "" if one.parent in ("root", qdisc.handle) else f"parent {one.parent} "
-        text = f"class {one.number} {parent}{_class(one, config)}"
+        text = ""
         if one.number in leaves:
             number = int(one.number.rpartition(":")[2], 16)
             child = _child(device, qdisc, number, config)
             text += "".join(f" match dscp {code}" for code in _dscps(device, one.number))
             text += f" {{ {child.text} }}" if child else ""
             limits.append(_limit(device, qdisc, number, child))
-        parts.append(text)
-    try:
-        text = str(parsed(f"{' '.join(head)} {{ {'; '.join(parts)} }}")["text"])
-    except InputError as error:
-        raise InputError(f"line {qdisc.line}: htb: {error}") from None
+        parts.append((f"class {one.number} {parent}", _class_options(one, config), text))
+    if refusal(_joined(head, parts)) is not None:
+        kept = [
+            accepted(one, part[1], "htb {{ class 1 {} }}", config) for one, part in zip(classes, parts, strict=True)
+        ]
+        parts = [(begin, options, end) for (begin, _, end), options in zip(parts, kept, strict=True)]
+    if (error := refusal(_joined(head, parts))) is not None:
+        raise InputError(f"line {qdisc.line}: htb: {error}")
+    text = str(parsed(_joined(head, parts))["text"])
     bounds = tuple(bound for one in classes for bound in (*_bounds(one, "ceil"), *_bounds(one, "rate")))
     return EgressTree(
         TranslatedQdisc(text, _common_limit(limits, config), framing),
@@ -242,17 +266,24 @@ def _htb(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
     )
 
 
+def _joined(head: Sequence[str], parts: Sequence[tuple[str, list[str], str]]) -> str:
+    """Text of HTB from its parameters and the begin, the options and the end of each class."""
+    return f"{' '.join(head)} {{ {'; '.join(begin + ' '.join(options) + end for begin, options, end in parts)} }}"
+
+
 def _htb_words(qdisc: Qdisc, words: Sequence[str], leaves: Sequence[str], config: TcConfig) -> tuple[list[str], str]:
     """Translated parameters of HTB itself, and the minor number of its default class."""
-    head, default = [f"htb handle {qdisc.handle.rstrip(':') or '1'}"], ""
-    for word, value in _pairs("htb", words):
+    options, default = list[str](), ""
+    for word, value in pairs("htb", words):
         if word == "default" and value:
             default = _default(qdisc, value, leaves, config)
         elif word in ("r2q", "direct_qlen") and value:
-            head.append(f"{word} {_read(qdisc, 'htb', (word, value), values.count)}")
+            read = convert(qdisc, (word, value), values.count, config)
+            options += [f"{word} {read}"] if read else []
         elif word not in ("direct_packets_stat", "ver"):
             config.note(qdisc.line, f"htb: {word} {value}".rstrip())
-    return head, default
+    options = accepted(qdisc, options, "htb {} {{ class 1 rate 1mbit }}", config)
+    return [f"htb handle {qdisc.handle.rstrip(':') or '1'}", *options], default
 
 
 def _default(qdisc: Qdisc, text: str, leaves: Sequence[str], config: TcConfig) -> str:
@@ -270,29 +301,32 @@ def _default(qdisc: Qdisc, text: str, leaves: Sequence[str], config: TcConfig) -
     return found[0]
 
 
-def _class(one: Class, config: TcConfig) -> str:
-    out: dict[str, str] = {}
+def _class_options(one: Class, config: TcConfig) -> list[str]:
+    """Options of a class of HTB for our parser; the rate is the first, which each class must have."""
+    out: dict[str, str] = {"rate": ""}
     # iproute2 6 prints `burst 1600b/1mpu 0b`, without a space.
     left = [part for word in one.words for part in re.sub(r"(/\d+)mpu$", r"\1 mpu", word).split()]
-    for name, value in _pairs("htb", left):
+    for name, value in pairs("htb", left):
         word = JSON_CLASS_WORDS.get(name, name)
         if word in CLASS_CONVERTERS and value:
-            read = _read(one, f"class {one.number}", (word, value), CLASS_CONVERTERS[word])
+            read = convert(one, (word, value), CLASS_CONVERTERS[word], config)
             if word == "mpu" and out.get(word, read) != read:
-                config.note(one.line, f"class {one.number}: mpu {value} of its ceiling")
-            else:
+                config.note(one.line, f"{one.title}: mpu {value} of its ceiling")
+            elif read:
                 out[word] = read
-        elif word not in ("mtu", "level", "burst_cell", "cburst_cell"):
-            config.note(one.line, f"class {one.number}: {word} {value}".rstrip())
-    return " ".join(f"{word} {value}" for word, value in out.items())
+        elif word not in ("level", "burst_cell", "cburst_cell"):
+            config.note(one.line, f"{one.title}: {word} {value}".rstrip())
+    return [f"{word} {value}" for word, value in out.items() if value]
 
 
 def _bounds(of: Qdisc | Class, word: str) -> tuple[int, ...]:
-    """Rate in bit/s after a word; empty if the word is missing or `unlimited`."""
+    """Rate in bit/s after a word; empty if the word is missing, `unlimited` or unreadable."""
     if word not in of.words[:-1]:
         return ()
-    text = of.words[of.words.index(word) + 1]
-    return () if text == "unlimited" else (int(values.rate(text).split()[0]),)
+    try:
+        return (int(values.rate(of.words[of.words.index(word) + 1]).split()[0]),)
+    except InputError:
+        return ()
 
 
 def _only_child(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc | None:
@@ -331,25 +365,6 @@ def _limit(device: Device, qdisc: Qdisc, number: int, child: TranslatedQdisc | N
 
 def _dscps(device: Device, place: str) -> Iterator[str]:
     yield from map(str, device.dscps.get(place, ()))
-
-
-def _pairs(kind: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield words with their values; an unknown word has the numbers after it."""
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        count = count_of(kind, word)
-        count = len(list(takewhile(values.is_value, left))) if count is None else count
-        yield word, " ".join(left[:count])
-        del left[:count]
-
-
-def _read(of: Qdisc | Class, name: str, pair: tuple[str, str], read: Callable[[str], str]) -> str:
-    word, value = pair
-    try:
-        return read(value).replace(" ", "")
-    except InputError as error:
-        raise InputError(f"line {of.line}: {name} {word}: {error}") from None
 
 
 def _common_limit(limits: Sequence[ClassLimit], config: TcConfig) -> tuple[str, ...]:

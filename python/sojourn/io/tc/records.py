@@ -33,6 +33,11 @@ class Qdisc:
     queues: int = 0
     """Queues of a multiqueue discipline; zero if unknown."""
 
+    @property
+    def title(self) -> str:
+        """Name in notes."""
+        return self.kind
+
 
 @dataclass(eq=False)
 class Class:
@@ -45,6 +50,13 @@ class Class:
     """`root`, a handle or a class."""
     words: list[str]
     line: int
+    is_shown: bool = False
+    """Whether it is output of tc; otherwise a command."""
+
+    @property
+    def title(self) -> str:
+        """Name in notes."""
+        return f"class {self.number}"
 
 
 @dataclass(eq=False)

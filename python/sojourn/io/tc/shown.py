@@ -52,7 +52,7 @@ class ShownParts:
         rest = rest[1:] if rest[:1] == ["root"] else rest
         parent, rest = after("parent", rest)
         _, rest = after("leaf", rest)
-        one = Class(kind, values.class_id(number), values.class_id(parent) or "root", rest, line)
+        one = Class(kind, values.class_id(number), values.class_id(parent) or "root", rest, line, is_shown=True)
         part = self._part(device)
         if any(other.number == one.number for other in part.classes) or part.filters:
             part = self._next(device)

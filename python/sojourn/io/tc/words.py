@@ -52,6 +52,14 @@ class Value(Enum):
     """Sixteen bands."""
     WEIGHTS = "weights"
     """Three integers."""
+    QUANTA = "quanta"
+    """Integers, one per band."""
+    SWITCH = "switch"
+    """`on` or `off`."""
+
+
+COUNTS = {Value.FLAG: 0, Value.BANDS: 16, Value.WEIGHTS: 3, Value.QUANTA: None}
+"""Numbers of values other than one."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +72,9 @@ class Printed:
 
 
 def count_of(kind: str, word: str) -> int | None:
-    """Number of values after a word; None if tc does not print the word for this kind."""
+    """Number of values after a word; None if it varies, or if tc does not print the word for this kind."""
     value = PRINTED[kind].words.get(word) if kind in PRINTED else None
-    return None if value is None else {Value.FLAG: 0, Value.BANDS: 16, Value.WEIGHTS: 3}.get(value, 1)
+    return None if value is None else COUNTS.get(value, 1)
 
 
 def _words(**by_value: str) -> dict[str, Value]:
@@ -231,6 +239,7 @@ PRINTED: dict[str, Printed] = {
         _words(
             count="bands",
             bands="priomap",
+            switch="multiqueue:",
         ),
     ),
     "tbf": Printed(
@@ -268,7 +277,13 @@ PRINTED: dict[str, Printed] = {
             flag="ecn",
         ),
     ),
-    "prio": Printed("tc/q_prio.c, prio_print_opt", _words(count="bands", bands="priomap")),
+    "prio": Printed("tc/q_prio.c, prio_print_opt", _words(count="bands", bands="priomap", switch="multiqueue:")),
+    "ets": Printed("tc/q_ets.c, ets_print_opt", _words(count="bands strict", quanta="quanta", bands="priomap")),
+    "hfsc": Printed(
+        "tc/q_hfsc.c, hfsc_print_opt and hfsc_print_class_opt",
+        _words(bits="default", rate="m1 m2 rate", time="d dmax", bytes="umax", flag="sc rt ls ul"),
+    ),
+    "mqprio": Printed("tc/q_mqprio.c, mqprio_print_opt", _words(count="tc", bands="map")),
     "noqueue": Printed(
         "tc/tc_qdisc.c, print_qdisc",
         _words(),
