@@ -135,10 +135,25 @@ def test_queues_of_cake_mq() -> None:
     queues = "".join(f"qdisc cake 0: dev eth0 parent 1:{number} bandwidth 18Mbit diffserv4\n" for number in (3, 2, 1))
     found = imported(head + queues)
     assert spelled(found) == "cake_mq queues 3 bandwidth 18Mbit/s tins diffserv4" and not found.notes
-    found = imported("tc qdisc add dev eth0 root cake_mq bandwidth 18mbit autorate-ingress")
+    found = imported("qdisc cake_mq 1: dev eth0 root refcnt 9 bandwidth 18Mbit autorate-ingress")
     assert spelled(found) == "cake_mq bandwidth 18Mbit/s"
     assert "autorate-ingress estimates the rate of one queue" in found.notes[0]
     assert any("the card has 4 queues" in one for one in found.assumed)
+
+
+@pytest.mark.parametrize(
+    ("commands", "error"),
+    [
+        ("root cake_mq autorate-ingress", "line 1: cake_mq: Linux refuses autorate-ingress"),
+        ("root handle 1: cake_mq\nparent 1:2 cake besteffort", "line 2: cake, parent 1:2: Linux refuses a discipline"),
+        ("root handle 1: cake_mq\nparent 1:1 fq_codel", "line 2: fq_codel, parent 1:1: Linux refuses a discipline"),
+        ("root handle 1: prio\nparent 1:1 cake_mq", "cake_mq shapes all hardware queues of a card"),
+        ("root handle 1: tbf rate 1mbit burst 5k latency 9ms\nparent 1: cake_mq", "cannot be attached to a class"),
+    ],
+)
+def test_refusals_of_cake_mq(commands: str, error: str) -> None:
+    with pytest.raises(sj.InputError, match=error):
+        imported("\n".join(f"tc qdisc add dev eth0 {one}" for one in commands.split("\n")))
 
 
 VALUES = {

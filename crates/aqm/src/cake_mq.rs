@@ -12,6 +12,9 @@
 //! CAKE's: `cake_mq queues 4 bandwidth 1gbit besteffort`. Each instance has CAKE's memory limit, and the host's own
 //! limit as well.
 //!
+//! Refused as in Linux 7.3: `autorate-ingress` (`cake_config_change`), a class as its place and a card with a single
+//! queue (`mq_init_common`), and settings or another discipline for one instance (`cake_change`, `cake_mq_graft`).
+//!
 //! Differs: the first packet of an instance makes it count; Linux compares with a clock that started at boot.
 //!
 //! # When to use

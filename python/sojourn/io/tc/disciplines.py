@@ -147,6 +147,8 @@ def _mapping_of(qdisc: Qdisc, config: TcConfig) -> KindMapping:
 
 def _cake(qdisc: Qdisc, words: list[str], config: TcConfig) -> list[str]:
     """Translate CAKE, whose words our parser accepts, except for sizes and for what tc adds in its output."""
+    if qdisc.kind == "cake_mq" and "autorate-ingress" in words and not qdisc.is_shown:
+        raise InputError(f"line {qdisc.line}: cake_mq: Linux refuses autorate-ingress; leave it out, or use cake")
     # The words of the framing apply in order: some set the overhead, others add to it.
     chosen, framing, rest = dict[str, str](), list[str](), list(words)
     while rest:

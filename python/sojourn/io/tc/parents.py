@@ -130,6 +130,11 @@ def _with_queues(device: Device, qdisc: Qdisc, config: TcConfig) -> Qdisc:
     """`cake_mq` with the number of its queues; tc shows a `cake` for each."""
     queues = [one for one in device.qdiscs.values() if qdisc.handle and one.parent.startswith(qdisc.handle)]
     for one in queues:
+        if not one.is_shown:  # `cake_mq_graft`, `cake_change`
+            raise InputError(
+                f"line {one.line}: {one.kind}, parent {one.parent}: Linux refuses a discipline or settings of its own "
+                f"for a queue of cake_mq; leave out the line"
+            )
         _use_all(device, one, config)
     if not queues:
         config.assume(qdisc.line, "cake_mq: the card has 4 queues; tc shows a cake for each, below the cake_mq")
