@@ -53,6 +53,8 @@ def test_any_other_device_alone_sends_to_the_internet(name: str) -> None:
 ROUTES = [
     "default via 192.0.2.1 dev {0} proto static src 192.0.2.7\n192.0.2.0/24 dev {0} scope link\n",
     "default dev {0} scope link metric 20\n",
+    "default proto static metric 9 \n\tnexthop via 192.0.2.1 dev {0} weight 1 \n\tnexthop dev c0 weight 1 \n",
+    '[{{"dst":"default","nexthops":[{{"via":{{}},"dev":"{0}","weight":1}},{{"dev":"c0"}}]}}]\n',
     '[{{"dst":"default","gateway":"192.0.2.1","dev":"{0}","flags":[]}},{{"dst":"192.0.2.0/24","dev":"{0}"}}]\n',
 ]
 

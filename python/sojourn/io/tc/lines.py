@@ -39,8 +39,6 @@ def read(text: str) -> TcConfig:
             parts.add_class(number, words[1:])
         elif words[:1] == ["filter"] and words[1:2] and words[1] not in VERBS:
             parts.add_filter(number, words[1:])
-        elif route := re.match(r"default (?:via \S+ )?.*?\bdev (\S+)", line):
-            config.routed = config.routed or route[1]
         elif command := _command(words):
             if any("$" in word or "`" in word for word in command):
                 config.note(number, f"{' '.join(command)}: contains a shell variable; give the output of tc qdisc show")
@@ -48,6 +46,8 @@ def read(text: str) -> TcConfig:
                 _apply(config, number, command)
     parts.resolve(config)
     config.is_json = given.is_json
+    route = DEFAULT_ROUTE.search("\n".join(line for _, line in given.lines))
+    config.routed = route[1] if route else ""
     return config
 
 
@@ -247,5 +247,7 @@ VERBS = ("add", "replace", "change", "link", "del", "delete")
 STAB = ("mtu", "tsize", "mpu", "overhead", "linklayer")
 SHOWN = re.compile(r"(?:(?:replaced|added) )?(?:qdisc|filter) (?!add|del|replace|change|link)")
 """Line of output; `tc monitor` prints a word before it."""
+DEFAULT_ROUTE = re.compile(r"^default\b(?:.*\n\s+nexthop)?.*\bdev (\S+)", re.MULTILINE)
+"""Default route of `ip route`, also with several next hops, each on a line."""
 SIZE_TABLE = re.compile(rf"\s*(?:{'|'.join(STAB)})\s+\S")
 """Begin of the line of a size table (`print_size_table` in iproute2's `tc_stab.c`), below its discipline."""

@@ -101,8 +101,8 @@ def _line(one: Mapping[str, Any]) -> str:
     options = one.get("options") or {}
     if not isinstance(options, Mapping):
         options = {}
-    if "dst" in one and "dev" in one:
-        return f"{one['dst']} dev {one['dev']}"  # of ip -j route
+    if "dst" in one:  # of ip -j route
+        return next((f"{one['dst']} dev {hop['dev']}" for hop in (one, *_hops(one)) if "dev" in hop), "")
     if "class" in one:
         parameters = {**{key: value for key, value in one.items() if key not in (*OBJECT_KEYS, "stats")}, **options}
         leaf = f" leaf {one['leaf']}" if "leaf" in one else ""
@@ -118,6 +118,12 @@ def _line(one: Mapping[str, Any]) -> str:
         words = ["stab", *(f"{key} {value}" for key, value in one["stab"].items()), *words]
     handle = str(one.get("handle") or "0:")
     return f"qdisc {kind} {handle}{device}{place} {' '.join(words)}".rstrip()
+
+
+def _hops(route: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Next hops of a route with several."""
+    hops = route.get("nexthops")
+    return [hop for hop in hops if isinstance(hop, Mapping)] if isinstance(hops, list) else []
 
 
 def _words(options: Mapping[str, Any]) -> Iterator[str]:

@@ -81,9 +81,8 @@ def _with_entry_numbers(sentence: str, is_json: bool) -> str:
 def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenario:
     """Make a scenario called `name` from a configuration."""
     from_sqm = sqm.is_sqm(text)
-    config = read(
-        "\n".join([*sqm.commands(text), *re.findall(r"^default .*", text, re.MULTILINE)]) if from_sqm else text
-    )
+    routes = re.findall(r"^default .*(?:\n\s+nexthop.*)*", text, re.MULTILINE) if from_sqm else []
+    config = read("\n".join([*sqm.commands(text), *routes]) if from_sqm else text)
     if options.class_id is not None:
         options = replace(options, class_id=values.class_id(options.class_id))
     down, up = directions(config, options)
