@@ -259,6 +259,31 @@ def test_values_of_size_tables_that_cannot_be_are_said() -> None:
     assert notes == ["stab: overhead 99999", "stab: mpu -3", "stab: linklayer odd", "fq_codel: warp 7"]
 
 
+def test_a_size_table_inside_a_tree_is_said() -> None:
+    for table in (" stab overhead 22 linklayer atm", ""):
+        below = "" if table else "\n linklayer adsl overhead 22 mtu 2047 tsize 512 "
+        for parent, place in (("tbf 1: dev eth0 root rate 9Mbit burst 15Kb lat 50ms", "1:"), (HTB_OF_ONE, "1:1")):
+            found = imported(f"qdisc {parent}\nqdisc cake 2: dev eth0 parent {place}{table} bandwidth 3Mbit{below}\n")
+            assert [note.split(": ", 1)[1] for note in found.notes if "stab" in note] == [
+                "cake: stab: framing atm overhead 22 B: a link here has the size table of its root alone"
+            ]
+
+
+HTB_OF_ONE = "htb 1: dev eth0 root default 0x1\nclass htb 1:1 root rate 9Mbit"
+
+
+def test_a_shaper_inside_netem_shapes() -> None:
+    netem = {"kind": "netem", "handle": "1:", "dev": "eth0", "root": True, "options": {"limit": 1000}}
+    shaper = {"kind": "tbf", "handle": "2:", "dev": "eth0", "parent": "1:"}
+    shaper["options"] = {"rate": 375_000_000, "burst": 50_000, "lat": 50_000}
+    for text in (
+        json.dumps([netem, shaper]),
+        "qdisc netem 1: dev eth0 root limit 1000\nqdisc tbf 2: dev eth0 parent 1: rate 3Gbit burst 50Kb lat 50ms\n",
+    ):
+        link = sj.Scenario.parse(import_text(text, "a", ImportOptions()).text).document["reverse"]
+        assert "tbf rate 3Gbit/s" in link["aqm"]["name"] and link["rate"] == "3 Gbit/s"
+
+
 def test_a_negative_overhead_takes_bytes_off() -> None:
     base = {"duration": "1 s", "flows": [{"kind": "cbr", "rate": "1 Mbit/s", "size": "1000 B"}]}
     sizes = {}

@@ -96,9 +96,9 @@ def _tree_of(device: Device, qdisc: Qdisc, config: TcConfig, class_id: str | Non
     if qdisc.kind == "htb":
         return _htb(device, qdisc, config)
     if qdisc.kind == "tbf":
-        return EgressTree(_tbf(device, qdisc, config), _bounds(qdisc, "rate"))
+        return _tbf(device, qdisc, config)
     if qdisc.kind == "netem":
-        return EgressTree(_netem(device, qdisc, config), _bounds(qdisc, "rate"))
+        return _netem(device, qdisc, config)
     if qdisc.kind == "prio":
         return EgressTree(_prio(device, qdisc, config))
     return EgressTree(translate(qdisc, config), _bounds(qdisc, "bandwidth"))
@@ -154,7 +154,7 @@ def _use_all(device: Device, qdisc: Qdisc, config: TcConfig) -> None:
             left += [child for child in device.qdiscs.values() if one.handle and child.parent.startswith(one.handle)]
 
 
-def _tbf(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
+def _tbf(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
     words, framing = with_framing(qdisc, config)
     out = ["tbf"]
     for word, value in pairs("tbf", words):
@@ -163,19 +163,19 @@ def _tbf(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
             config.note(qdisc.line, f"tbf: {word} {value}".rstrip())
         elif text := convert(qdisc, (word, value), read, config):
             out.append(f"{name} {text}")
-    child = _only_child(device, qdisc, config)
+    child, bounds = _only_child(device, qdisc, config)
     if child:
         # As in Linux, tbf's own limit has no effect with a child.
         out = [word for word in out if not word.startswith(("limit ", "latency "))]
     limits = child.limits if child else ("1000 packets",)
     text = validated(qdisc, out, limits[0], config, f"{{ {child.text} }}" if child else "")
-    return TranslatedQdisc(text, limits, framing)
+    return EgressTree(TranslatedQdisc(text, limits, framing), (*_bounds(qdisc, "rate"), *bounds))
 
 
-def _netem(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
+def _netem(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
     words, framing = with_framing(qdisc, config)
     out = ["netem", *netem.translate_words(qdisc, words, config)]
-    child = _only_child(device, qdisc, config)
+    child, bounds = _only_child(device, qdisc, config)
     if child:
         out.append(f"{{ {child.text} }}")
     try:
@@ -184,7 +184,8 @@ def _netem(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
         raise InputError(f"line {qdisc.line}: netem: {error}") from None
     limits = [option for option in out if option.startswith("limit ")]
     limit = f"{limits[-1].split()[1]} packets" if limits else "1000 packets"
-    return TranslatedQdisc(str(aqm["text"]), child.limits if child else (limit,), framing)
+    whole = TranslatedQdisc(str(aqm["text"]), child.limits if child else (limit,), framing)
+    return EgressTree(whole, (*_bounds(qdisc, "rate"), *bounds))
 
 
 def _prio(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
@@ -334,18 +335,32 @@ def _bounds(of: Qdisc | Class, word: str) -> tuple[int, ...]:
         return ()
 
 
-def _only_child(device: Device, qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc | None:
-    """Translate the child of a discipline with a single class, which every class id of its handle names."""
+def _only_child(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[TranslatedQdisc | None, tuple[int, ...]]:
+    """Translate the child of a discipline with a single class, which every class id of its handle names.
+
+    Also returns the rates of the child's shapers in bit/s.
+    """
     places = [place for place in device.children if qdisc.handle and place.startswith(qdisc.handle)]
-    return _child(device, qdisc, int(places[-1].rpartition(":")[2], 16), config) if places else None
+    inside = _child_tree(device, places[-1], config) if places else None
+    return (inside.qdisc, inside.bounds) if inside else (None, ())
 
 
 def _child(device: Device, qdisc: Qdisc, number: int, config: TcConfig) -> TranslatedQdisc | None:
     """Translate the child of a class, which may be classful itself; None if it has none."""
-    child = device.children.get(f"{qdisc.handle}{number:x}") if qdisc.handle else None
+    inside = _child_tree(device, f"{qdisc.handle}{number:x}", config) if qdisc.handle else None
+    return inside.qdisc if inside else None
+
+
+def _child_tree(device: Device, place: str, config: TcConfig) -> EgressTree | None:
+    """Translate the discipline of a class; None if it has none."""
+    child = device.children.get(place)
     if child is None:
         return None
-    return _tree(device, child, config, None).qdisc
+    inside = _tree(device, child, config, None)
+    if inside.qdisc.framing:
+        given = " ".join(f"{word} {value}" for word, value in inside.qdisc.framing.items())
+        config.note(child.line, f"{child.kind}: stab: {given}: a link here has the size table of its root alone")
+    return inside
 
 
 @dataclass(frozen=True)
