@@ -26,8 +26,12 @@ def sides(found: ImportedScenario) -> tuple[str, str]:
     return tuple("" if name == "not specified" else name for name in names)  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize("inside", ["br-lan", "lan", "lan0", "br0", "wlan0", "phy0-ap0", "eth0.1", "br-guest"])
-@pytest.mark.parametrize("outside", ["wan", "pppoe-wan", "ppp0", "eth0.2", "eth1", "wwan0", "wan.35"])
+@pytest.mark.parametrize(
+    "inside", ["br-lan", "lan", "lan0", "br0", "wlan0", "phy0-ap0", "eth0.1", "br-guest", "vlan1", "se00"]
+)
+@pytest.mark.parametrize(
+    "outside", ["wan", "pppoe-wan", "ppp0", "eth0.2", "eth1", "wwan0", "wan.35", "vlan2", "ge00", "ptm0.7"]
+)
 def test_names_have_sides(inside: str, outside: str) -> None:
     for text in (
         CAKE.format(inside, 90) + CAKE.format(outside, 10),
@@ -103,6 +107,14 @@ def test_sections_of_sqm_have_their_sides() -> None:
         assert document["reverse"]["aqm"]["bandwidth"] == "10 Mbit/s"
     routed = SQM.format("x1").replace("br-lan", "x0") + ROUTES[0].format("x0")
     assert sides(imported(routed)) == ("x1", "x0")
+
+
+def test_options_of_sqm_that_are_unknown_are_said() -> None:
+    found = imported(
+        SQM.format("wan").replace("option qdisc 'cake'", "option shaper_burst '1'\n option qdisc 'cake_mq'")
+    )
+    assert found.notes == ("option shaper_burst '1'", "option qdisc 'cake_mq': cake is used")
+    assert imported(SQM.format("wan").replace("'90000'", "'90000'\n option verbosity '5'")).notes == ()
 
 
 def test_guesses_are_comments_and_a_heading() -> None:

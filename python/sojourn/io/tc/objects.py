@@ -182,7 +182,7 @@ def _cake(options: Mapping[str, Any]) -> list[str]:
     for key, value in options.items():
         table = CAKE.get(key)
         if isinstance(table, dict):
-            words.append(table.get(str(value), ""))
+            words.append(table.get(str(value), f"{key}={value}"))
         elif table is not None:
             words.append(table[0] if value else table[1])
         elif key in PLAIN:

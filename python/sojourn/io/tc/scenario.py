@@ -83,6 +83,8 @@ def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenari
     from_sqm = sqm.is_sqm(text)
     routes = re.findall(r"^default .*(?:\n\s+nexthop.*)*", text, re.MULTILINE) if from_sqm else []
     config = read("\n".join([*sqm.commands(text), *routes]) if from_sqm else text)
+    if from_sqm:
+        config.notes += sqm.unsupported(text)
     if options.class_id is not None:
         options = replace(options, class_id=values.class_id(options.class_id))
     down, up = directions(config, options)

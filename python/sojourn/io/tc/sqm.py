@@ -28,6 +28,16 @@ def commands(text: str) -> list[str]:
     return [line for one in enabled for line in _section_commands(one)]
 
 
+def unsupported(text: str) -> list[str]:
+    """Options of enabled sections that the commands do not have, each with its value."""
+    given = [option for one in _sections(text) if one.get("enabled") == "1" for option in one.items()]
+    unknown = [f"option {name} '{value}'" for name, value in given if name not in OPTIONS]
+    queues = [
+        f"option qdisc '{value}': cake is used" for name, value in given if name == "qdisc" and value == "cake_mq"
+    ]
+    return [*dict.fromkeys([*unknown, *queues])]
+
+
 def _sections(text: str) -> Iterator[Options]:
     current: dict[str, str] | None = None
     for line in text.splitlines():
@@ -199,6 +209,13 @@ SCRIPTS = {
     "layer_cake.qos": _simple,
 }
 """Scripts by name; with CAKE they shape by its `bandwidth`."""
+OPTIONS = {
+    *("enabled", "interface", "download", "upload", "script", "qdisc", "debug_logging", "verbosity"),
+    *("qdisc_advanced", "qdisc_really_really_advanced", "linklayer_advanced", "squash_dscp", "squash_ingress"),
+    *("ingress_ecn", "egress_ecn", "ilimit", "elimit", "itarget", "etarget", "iqdisc_opts", "eqdisc_opts"),
+    *("linklayer", "linklayer_adaptation_mechanism", "overhead", "tcMTU", "tcTSIZE", "tcMPU"),
+}
+"""Options that the commands have, or that change no packet (`run-openwrt.sh`)."""
 CS1, CS6, CS7, EF, AF42, MINIMIZE_DELAY = 8, 48, 56, 46, 36, 4
 DSCP_CLASSES = {
     "egress": ((CS1, 3), (CS6, 1), (EF, 1), (AF42, 1), (MINIMIZE_DELAY, 1)),
