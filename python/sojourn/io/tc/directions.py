@@ -149,9 +149,11 @@ def _shapes(device: Device, options: ImportOptions) -> bool:
         return False
 
 
-INSIDE = re.compile(r"(br-?(?!wan)\w*|lan\w*|eth\d\.1|guest\w*)([.@-].*)?")
+INSIDE = re.compile(r"(br-?(?!wan)\w*|lan\w*|eth\d\.1|vlan1|guest\w*|home\w*|se00)([.@-].*)?")
 """Names of devices that face the home."""
 WIRELESS = re.compile(r"wlan.*|wl\w*|ath\d+|ra\d+|phy\d+-ap\d+")
 """Names of wireless devices, which face the home if another device can face the Internet."""
-OUTSIDE = re.compile(r"(br-)?wan.*|wwan.*|ppp.*|eth\d\.(?!1\b)\d+|dsl.*|internet.*|lte.*|cm\d+")
+OUTSIDE = re.compile(
+    r"(br-)?wan.*|wwan.*|ppp.*|eth\d\.(?!1\b)\d+|vlan2|v?dsl.*|ptm\d.*|nas\d.*|internet.*|lte.*|rmnet.*|usb\d+|cm\d+|ge00"
+)
 """Names of devices that face the Internet."""
