@@ -254,9 +254,12 @@ def test_classes_of_two_devices_find_their_own() -> None:
 
 
 def test_values_of_size_tables_that_cannot_be_are_said() -> None:
-    found = imported("qdisc fq_codel 1: dev eth0 root limit 7p\n linklayer odd overhead 99999 mpu -3 warp 7\n")
+    found = imported(
+        "qdisc fq_codel 1: dev eth0 root limit 7p\n linklayer odd overhead 99999 mpu -3 mtu 2047 tsize 128 warp 7\n"
+    )
     notes = [note.removeprefix("line 1: ") for note in found.notes]
-    assert notes == ["stab: overhead 99999", "stab: mpu -3", "stab: linklayer odd", "fq_codel: warp 7"]
+    said = ["overhead 99999", "mpu -3", "linklayer odd", "tsize 128: sizes are exact here"]
+    assert notes == [*(f"stab: {one}" for one in said), "fq_codel: warp 7"]
 
 
 def test_a_size_table_inside_a_tree_is_said() -> None:

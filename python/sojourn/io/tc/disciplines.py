@@ -205,9 +205,9 @@ def with_framing(qdisc: Qdisc, config: TcConfig) -> tuple[list[str], dict[str, s
     elif layer not in ("ethernet", "unspec"):
         config.note(qdisc.line, f"stab: linklayer {layer}")
     for word, value in given.items():
-        # The resolution of the table; here sizes are exact.
-        if word not in ("mtu", "tsize"):
-            config.note(qdisc.line, f"stab: {word} {value}")
+        if TABLE_DEFAULTS.get(word) != value:
+            why = ": sizes are exact here" if word in TABLE_DEFAULTS else ""
+            config.note(qdisc.line, f"stab: {word} {value}{why}")
     return words, keys
 
 
@@ -324,6 +324,8 @@ CAKE_VALUES: dict[str, Callable[[str], str]] = {
     "mpu": values.count,
 }
 """Words of CAKE with a value."""
+TABLE_DEFAULTS = {"mtu": "2047", "tsize": "512"}
+"""Resolution of a size table in tc (`tc_stab.c`)."""
 CAKE_LIMIT = "100000 packets"
 """Limit of the link of CAKE, which limits its memory itself."""
 CAKE_NOTES = {
