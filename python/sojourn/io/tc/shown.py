@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sojourn.io.tc import filters, values
@@ -20,7 +21,8 @@ class _Part:
     """Device that the command names; empty if unknown."""
     listed: list[str] = field(default_factory=list)
     """Devices of the disciplines since the part before."""
-    classes: list[Class] = field(default_factory=list)
+    classes: dict[str, Class] = field(default_factory=dict)
+    """Classes by id."""
     filters: list[tuple[int, list[str]]] = field(default_factory=list)
 
 
@@ -54,9 +56,9 @@ class ShownParts:
         _, rest = after("leaf", rest)
         one = Class(kind, values.class_id(number), values.class_id(parent) or "root", rest, line, is_shown=True)
         part = self._part(device)
-        if any(other.number == one.number for other in part.classes) or part.filters:
+        if one.number in part.classes or part.filters:
             part = self._next(device)
-        part.classes.append(one)
+        part.classes[one.number] = one
 
     def add_filter(self, line: int, words: list[str]) -> None:
         """Keep a line of `tc filter show`; hash tables and empty heads are skipped."""
@@ -66,10 +68,12 @@ class ShownParts:
 
     def resolve(self, config: TcConfig) -> None:
         """Add everything to its device."""
+        devices = {name: _Majors.of(device) for name, device in config.devices.items()}
         for part in self.parts:
             if part.classes:
-                name = _device_of_classes(config, part)
-                for one in part.classes:
+                name = _device_of_classes(config, part, devices)
+                devices.setdefault(name, _Majors()).taken |= _majors(part.classes)
+                for one in part.classes.values():
                     config.add_class(name, one)
                 part.device = part.device or name
         for part in self.parts:
@@ -86,37 +90,46 @@ class ShownParts:
         return self.parts[-1]
 
 
-def _device_of_classes(config: TcConfig, part: _Part) -> str:
+@dataclass
+class _Majors:
+    """Major numbers of a device: of its disciplines, with the classes that have a child, and of its classes."""
+
+    children: dict[str, set[str]] = field(default_factory=dict)
+    taken: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, device: Device) -> _Majors:
+        """Major numbers of a device as read so far."""
+        children = {one.handle.rstrip(":"): set[str]() for one in device.qdiscs.values() if one.handle}
+        for one in device.qdiscs.values():
+            major, colon, _ = one.parent.partition(":")
+            if colon and major in children:
+                children[major].add(one.parent)
+        return cls(children, _majors(device.classes))
+
+
+def _majors(classes: Iterable[str]) -> set[str]:
+    return {number.partition(":")[0] for number in classes}
+
+
+def _device_of_classes(config: TcConfig, part: _Part, devices: Mapping[str, _Majors]) -> str:
     """Device of classes: with a discipline of their handle, with children in them, and without classes so far."""
     if part.device:
         return part.device
-    majors = {one.number.partition(":")[0] for one in part.classes}
-    owners = [name for name, device in config.devices.items() if majors <= _majors(device)]
-    free = [
-        name for name in owners if not majors & {number.partition(":")[0] for number in config.device(name).classes}
-    ]
-    numbers = {one.number for one in part.classes}
-    fitting = [name for name in free if _child_places(config.devices[name], majors) <= numbers]
+    majors = _majors(part.classes)
+    owners = [name for name, device in devices.items() if majors <= device.children.keys()]
+    free = [name for name in owners if not majors & devices[name].taken]
+    fitting = [name for name in free if all(devices[name].children[major] <= part.classes.keys() for major in majors)]
     names = fitting or free or owners or part.listed[-1:] or [UNNAMED]
     if len(part.listed) == 1 and part.listed[0] in names:
         return part.listed[0]
     if len(names) > 1:
         config.assume(
-            part.classes[0].line,
+            next(iter(part.classes.values())).line,
             f"classes of {names[0]}, the first device with such a handle; tc does not print it, so put a line "
             f'"tc class show dev DEV" before its output',
         )
     return names[0]
-
-
-def _majors(device: Device) -> set[str]:
-    return {one.handle.rstrip(":") for one in device.qdiscs.values() if one.handle}
-
-
-def _child_places(device: Device, majors: set[str]) -> set[str]:
-    """Classes of the handles that have a discipline."""
-    parents = {one.parent for one in device.qdiscs.values() if ":" in one.parent}
-    return {parent for parent in parents if parent.partition(":")[0] in majors}
 
 
 def _add_filter(config: TcConfig, part: _Part, line: int, words: list[str]) -> None:
