@@ -255,7 +255,8 @@ def _htb(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
             text += f" {{ {child.text} }}" if child else ""
             limits.append(_limit(device, qdisc, number, child))
         parts.append((f"class {one.number} {parent}", _class_options(one, config), text))
-    if refusal(_joined(head, parts)) is not None:
+    rates_alone = [(begin, options[:1], end) for begin, options, end in parts]
+    if refusal(_joined(head, parts)) is not None and refusal(_joined(head, rates_alone)) is None:
         kept = [
             accepted(one, part[1], "htb {{ class 1 {} }}", config) for one, part in zip(classes, parts, strict=True)
         ]
