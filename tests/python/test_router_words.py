@@ -272,7 +272,7 @@ LINES = int(os.environ.get("SOJOURN_TC_LINES", "300"))
 
 
 def test_no_composed_word_is_lost() -> None:
-    # The seed follows from the table, so that nobody chooses it.
+    # The seed follows from the table and changes with it.
     draw = random.Random(f"{LINES} {PRINTED}")
     for _ in range(LINES):
         kind, words = composed(draw)
