@@ -55,6 +55,8 @@ def default(found: ImportedScenario) -> str:
         "u32 match ip tos 0 0",
         "u32 match ip dport 0 0x0000",
         "u32 match mark 0 0",
+        "u32 match icmp type 0 0x00",
+        "u32 match ip6 dst ::/0",
         "u32 match ip src 0.0.0.0/0 match ip dst 0.0.0.0/0",
         "flower",
         "flower dst_ip 0.0.0.0/0",

@@ -89,7 +89,7 @@ def _u32_match(part: str, is_ipv6: bool) -> Matches:
         return _of_tos(field[1], int(field[2] or "ff", 16))
     if address := re.match(r"ip6? (?:src|dst) (\S+)", part):
         return ALL_DSCPS if _is_any(address[1]) else None
-    if masked := re.match(r"(?:ip6? \w+|tcp \w+|udp \w+|mark) \w+ (?:0x)?([0-9a-f]+)", part):
+    if masked := re.match(r"(?:(?:ip6?|tcp|udp|icmp) \w+|mark) \w+ (?:0x)?([0-9a-f]+)", part):
         return None if int(masked[1], 16) else ALL_DSCPS
     return None
 
