@@ -217,6 +217,22 @@ def test_import_pcap_finds_the_home_and_rehearse_judges_it(captured: Path, cli: 
     assert cli("import", "pcap", own, "--home", "here").exit_code == 2
 
 
+@pytest.mark.parametrize("send", ["packets", "transfers"])
+def test_a_capture_that_ends_before_the_warm_up_is_judged_or_the_sentence_says_why_not(
+    captured: Path, cli: Cli, send: str
+) -> None:
+    configuration = Path(__file__).parent / "routers" / "openwrt-cake.sqm"
+    assert cli("import", "tc", configuration, "-o", "router.toml").exit_code == 0
+    own = captured / "own.pcapng"
+    assert cli("import", "pcap", own, "--send", send, "--into", "router.toml", "-o", "own.toml").exit_code == 0
+    common = ("rehearse", "own.toml", "--change", "fq_codel", "--seeds", 1, "--set", "duration=8 s", "-o", "out")
+    late = printed_json(cli(*common, "--set", "warmup=7 s", "--json"))["sentences"]
+    assert late[-1].startswith("Capture: none of it between the warm-up (7 s) and the end (8 s); --set warmup=0s")
+    early = printed_json(cli(*common, "--set", "warmup=0 s", "--json"))["sentences"]
+    assert early[-1].startswith("Capture: ")
+    assert "delay" in early[-1]
+
+
 def test_private_addresses_are_the_home(tmp_path: Path, cli: Cli) -> None:
     segments = [Segment(0, seq=1, payload=100), Segment(1000, seq=1, payload=1000, back=True)]
     frames = [(s.time_ns, s.ip4().replace(bytes([10, 0, 0, 2]), bytes([8, 8, 8, 8]))) for s in segments]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,8 @@ import pytest
 import sojourn as sj
 from conftest import Cli, printed_json
 from sojourn.io.tc.scenario import ImportOptions, load
-from sojourn.studies.rehearsal import apply_change, shaped_rate
+from sojourn.studies.change import apply_change, apply_changes
+from sojourn.studies.shaping import shaping
 
 ROUTERS = Path(__file__).parent / "routers"
 BOTH = ("forward", "reverse")
@@ -80,11 +82,11 @@ def test_unchangeable_keys_give_a_one_line_error(cli: Cli, tmp_path: Path, chang
 @pytest.mark.parametrize(
     ("router", "change", "path", "rate"),
     [
-        ("openwrt-cake.sqm", "pie target 9ms", "link.aqm", "85Mbit"),
-        ("openwrt-cake.sqm", "cake", "link.aqm", "85Mbit"),
+        ("openwrt-cake.sqm", "cake unlimited", "link.aqm", "85Mbit"),
         ("openwrt-cake.sqm", "bandwidth 0bit", "link.aqm", "85Mbit"),
         ("openwrt-cake.sqm", "reverse.aqm=fq_codel", "reverse.aqm", "10Mbit"),
-        ("openwrt-adsl.sqm", "fq_codel target 11ms", "link.aqm", ""),
+        ("openwrt-cake.sqm", "up:cake bandwidth 2gbit", "reverse.aqm", "10Mbit"),
+        ("openwrt-adsl.sqm", "link.aqm=fq_codel", "link.aqm", "85Mbit"),
     ],
 )
 def test_a_change_that_removes_the_shaper_is_refused(
@@ -96,24 +98,97 @@ def test_a_change_that_removes_the_shaper_is_refused(
     assert ran.output.count("\n") == 1
     assert f"{change}: removes the shaper of {path} ({rate}" in ran.output
     assert f"cake bandwidth {rate}" in ran.output
+    assert f"--change {path.removesuffix('.aqm')}.rate=RATE" in ran.output
+
+
+def test_a_stated_line_may_become_the_bottleneck() -> None:
+    for rate in ("50mbit", "1gbit"):  # the second is equal to the assumed one
+        after = apply_changes(home("openwrt-cake.sqm"), [f"link.rate={rate}", "link.aqm=fq_codel"], BOTH)
+        assert aqms(after)[0] == "fq_codel"
+
+
+SHAPED = {
+    "cake": 'aqm = "cake bandwidth 30Mbit overhead 44 mpu 88"\nlimit = "100000 packets"',
+    "tbf": 'aqm = "tbf rate 30Mbit burst 5kb limit 30kb { fq_codel }"\nlimit = "10240 packets"',
+    "tbf alone": 'aqm = "tbf rate 30Mbit burst 5kb limit 30kb"',
+    "htb": """aqm = "htb default 2 { class 1 rate 30Mbit; class 2 parent 1 rate 10Mbit ceil 30Mbit { fq_codel } }"
+limit = "10240 packets\"""",
+    "mq": 'aqm = "cake_mq bandwidth 30Mbit"',
+}
+"""Downlinks of 30 Mbit/s."""
+
+
+def shaped(down: str) -> sj.Scenario:
+    return sj.Scenario.parse(
+        f"""duration = "6 s"
+        warmup = "2 s"
+        reverse = {{ rate = "1 Gbit/s", aqm = "cake bandwidth 8Mbit", limit = "100000 packets" }}
+        flows = [{{ kind = "tcp", rtt = "20 ms" }}, {{ kind = "tcp", rtt = "20 ms", direction = "reverse" }}]
+        [link]
+        rate = "1 Gbit/s"
+        {SHAPED[down]}
+        """
+    )
+
+
+@pytest.mark.parametrize("down", SHAPED)
+@pytest.mark.parametrize(
+    "change",
+    ["cake besteffort", "cake_mq rtt 50ms", "fq_codel target 7ms", "pie target 9ms", "droptail", "codel@linux"],
+)
+def test_another_discipline_keeps_the_rate_of_each_direction(down: str, change: str) -> None:
+    after = apply_changes(shaped(down), [change], BOTH)
+    for spelled, rate_bps in zip(aqms(after), (30e6, 8e6), strict=True):
+        assert shaping(spelled, {""}).rate_bps == rate_bps, spelled
+        assert change.split()[0] in spelled
+    result = after.run()
+    down_bps, up_bps = (group["goodput_bps"] for group in result.totals["groups"])
+    # Acknowledgments share the queues, so one direction may stay well below its rate.
+    assert 0.1 < down_bps / 30e6 < 0.97
+    assert 0.1 < up_bps / 8e6 < 0.97
+
+
+def test_a_kept_rate_keeps_the_sizes_on_the_line_and_gets_the_limit_of_the_new_discipline() -> None:
+    link = apply_changes(shaped("cake"), ["down:pie"], BOTH).document["link"]
+    assert (link["overhead"], link["mpu"], link["limit"]) == ("44 B", "88 B", "1000 packets")
+    assert "overhead 44 mpu 88" in aqms(apply_changes(shaped("cake"), ["cake besteffort"], BOTH))[0]
+    assert "overhead 18" in aqms(apply_changes(shaped("cake"), ["cake overhead 18"], BOTH))[0]
+    link = apply_changes(home(), ["cake"], BOTH).document["link"]
+    assert (link["framing"], link["limit"]) == ("atm", "100000 packets")
+
+
+def test_each_change_has_its_own_direction() -> None:
+    before = home("openwrt-cake.sqm")
+    after = apply_changes(before, ["down:cake bandwidth 60mbit wash", "up:rtt 33ms", "forward: nowash"], BOTH)
+    down, up = aqms(after)
+    assert "bandwidth 60Mbit" in down and "wash" not in down
+    assert up.replace(" rtt 33ms", "") == aqms(before)[1]
+    with pytest.raises(sj.InputError, match="a key names its direction itself; leave out up:"):
+        apply_changes(before, ["up:reverse.rate=5mbit"], BOTH)
+    with pytest.raises(sj.InputError, match='say the direction, "down:cake bandwidth 20mbit"'):
+        apply_changes(before, ["cake bandwidth 20mbit"], BOTH)
 
 
 @pytest.mark.parametrize(
-    ("spelled", "rate"),
+    ("spelled", "rate_bps", "has_shaper"),
     [
-        ("fq_codel target 5ms", None),
-        ("cake tins diffserv4", None),
-        ("cake bandwidth 0bit", None),
-        ("cake bandwidth 7.31Mbit tins besteffort", "7.31Mbit"),
-        ("red limit 30000 bandwidth 10Mbit", None),
-        ("fq maxrate 3Mbit", None),
-        ("prio { ; tbf rate 3.3Mbit burst 5kb { codel } }", "3.3Mbit"),
-        ("htb { class 1 rate 21.7Mbit ceil 21.7Mbit; class 2 parent 1 rate 1Mbit }", "21.7Mbit"),
-        ("netem delay 20ms rate 911kbit", "911kbit"),
+        ("fq_codel target 5ms", inf, False),
+        ("cake tins diffserv4", inf, False),
+        ("cake bandwidth 0bit", inf, False),
+        ("cake bandwidth 7.31Mbit/s tins besteffort", 7.31e6, True),
+        ("red limit 30000 bandwidth 10Mbit/s", inf, False),
+        ("sch_fq maxrate 3Mbit/s", inf, False),
+        ("prio { ; tbf rate 3.3Mbit/s burst 5kb { codel } }", inf, True),
+        ("htb default 2 { class 1 rate 21.7Mbit/s ceil 21.7Mbit/s; class 2 parent 1 rate 1Mbit/s }", 1e6, True),
+        ("htb default 2 { class 2 rate 1Mbit/s ceil 4Mbit/s { tbf rate 3Mbit/s burst 5kb } }", 3e6, True),
+        ("htb { class 2 rate 1Mbit/s ceil 4Mbit/s }", inf, True),
+        ("netem delay 20ms rate 911kbit/s", 911e3, True),
+        ("tbf rate 9Mbit/s burst 5kb { cake bandwidth 5Mbit/s }", 5e6, True),
     ],
 )
-def test_the_outermost_shaper_sets_the_rate(spelled: str, rate: str | None) -> None:
-    assert shaped_rate(spelled) == rate
+def test_the_shaped_rate_is_that_of_all_flows(spelled: str, rate_bps: float, has_shaper: bool) -> None:
+    found = shaping(spelled, {""})
+    assert (found.rate_bps, found.has_shaper) == (rate_bps, has_shaper)
 
 
 def test_a_slower_line_makes_bulk_slower_and_pages_wait(cli: Cli, tmp_path: Path) -> None:
@@ -131,6 +206,9 @@ def test_a_slower_line_makes_bulk_slower_and_pages_wait(cli: Cli, tmp_path: Path
     assert abs(down["difference"] - (down["after"] - down["before"])) < 1e-9
     assert numbers["pages", "median"]["difference"] > 0.1
     assert [sentence.partition(":")[0] for sentence in found["sentences"]] == ["Calls and games", "Pages", "Bulk"]
+    for sentence, hosts in zip(found["sentences"], ("4 pairs", "1 pair", "2 pairs"), strict=True):
+        assert "Rate 85 Mbit/s → 8.5 Mbit/s down, 10 Mbit/s up; assumed: " + hosts in sentence
+        assert sentence.endswith("; lines of 1 Gbit/s down and 1 Gbit/s up behind the shaper.")
     assert (tmp_path / found["figure"]).stat().st_size > 10_000
 
 

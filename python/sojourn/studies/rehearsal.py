@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import fmean
 from typing import Any
 
 from sojourn.base.errors import InputError
-from sojourn.io.tc.disciplines import CAKE
 from sojourn.model.analysis.stats import PairedDifference, paired_difference
-from sojourn.model.aqms.registry import find, parsed, registry
-from sojourn.model.aqms.spelling import spelled_aqm
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
+from sojourn.studies.change import LINKS, TOWARDS, apply_changes, line_rate_bps, rate_text, shaping_of
 from sojourn.studies.runs.runner import Run, Runner
-
-LINKS = {"forward": "link", "reverse": "reverse"}
-"""The link of a direction."""
-SHAPERS = {"cake": "bandwidth", "cake_mq": "bandwidth", "tbf": "rate", "class": "rate", "netem": "rate"}
-"""Name of a qdisc or HTB class, and the parameter that holds its shaping rate."""
 
 
 @dataclass(frozen=True)
@@ -72,8 +65,11 @@ class Rehearsal:
         }
         for title, about in titles.items():
             parts = [f"{one.about} {one.text}" if len(about) > 1 else one.text for one in self._of(about)]
+            groups = [flow for flow in self.before.document["flows"] if ABOUT.get(flow["kind"]) in about]
             if parts:
-                found.append(f"{title}: {'; '.join(parts)}.")
+                found.append(f"{title}: {'; '.join(parts)}. {_setting(self, len(groups))}")
+            elif groups:
+                found.append(f"{title}: {_reason(self.before)}")
         return found
 
     def _of(self, about: Sequence[str]) -> Iterator[MetricChange]:
@@ -84,12 +80,7 @@ def rehearse(
     scenario: Scenario, changes: Sequence[str], directions: Sequence[str], seeds: Sequence[int], runner: Runner
 ) -> Rehearsal:
     """Run a scenario unchanged and with all of `changes`, with each seed."""
-    after = scenario
-    for change in changes:
-        after = apply_change(after, change, directions)
-    if after.document == scenario.document:
-        raise InputError(f"--change: {'; '.join(changes)} changes nothing; the scenario already has it")
-    _check_shapers(scenario, after, "; ".join(changes))
+    after = apply_changes(scenario, changes, directions)
     if not list(_numbers(scenario)):
         raise InputError("flows: no calls (voice), games (cbr), pages (browser, web), bulk (tcp) or captures in it")
     results = runner([Run(one, seed) for one in (scenario, after) for seed in seeds])
@@ -97,98 +88,33 @@ def rehearse(
     return Rehearsal(scenario, after, pair, _compare(scenario, *pair))
 
 
-def apply_change(scenario: Scenario, text: str, directions: Sequence[str]) -> Scenario:
-    """Apply a change to a scenario.
-
-    `link.rate=20mbit` sets a key; `fq_codel target 10ms` replaces the queue manager, and `target 10ms` changes a
-    parameter of the existing one, also within braces, in each direction whose queue manager has such a parameter.
-    """
-    key, equals, value = text.partition("=")
-    if equals:
-        return scenario.replace({key.strip(): value.strip()})
-    if not text.split():
-        raise InputError('--change: empty; write e.g. "target 10ms" or "link.rate=20mbit"')
-    if scenario.is_graph:
-        raise InputError(f'--change: {text}: the scenario has several links; write e.g. links.0.aqm="{text}"')
-    if re.match(r"[\w@]+", text.split()[0].partition("(")[0])[0].partition("@")[0] in _names():  # type: ignore[index]
-        parsed(text)
-        return scenario.replace({f"{LINKS[direction]}.aqm": text for direction in directions})
-    sets: dict[str, str] = {}
-    for direction in directions:
-        path = f"{LINKS[direction]}.aqm"
-        spelled = _spelling(scenario, path)
-        new = re.sub(r"[^{};]+", lambda found: _with_words(found[0], text.split()), spelled)
-        if new != spelled:
-            sets[path] = new
-    if not sets:
-        raise InputError(
-            f'--change: no queue manager of the scenario accepts "{text}"; sojourn aqm show NAME lists parameters'
-        )
-    return scenario.replace(sets)
+def _setting(found: Rehearsal, groups: int) -> str:
+    """Sentence with the hosts, the rate of each direction, and the assumptions."""
+    assumed = ["1 pair of hosts" if groups == 1 else f"{groups} pairs of hosts, one per group of flows"]
+    rates, lines = [], []
+    for direction, link in LINKS.items():
+        old, new = (_rate(one, f"{link}.aqm") for one in (found.before, found.after))
+        rates.append(f"{old} {TOWARDS[direction]}" if old == new else f"{old} → {new} {TOWARDS[direction]}")
+        line_bps = line_rate_bps(found.after, f"{link}.aqm")
+        if shaping_of(found.after, f"{link}.aqm").has_shaper and line_bps < inf:
+            lines.append(f"{rate_text(line_bps)} {TOWARDS[direction]}")
+    if lines:
+        assumed.append(f"lines of {' and '.join(lines)} behind the shaper")
+    return f"Rate {', '.join(rates)}; assumed: {'; '.join(assumed)}."
 
 
-def shaped_rate(spelled: str) -> str | None:
-    """Rate of the outermost shaper in the spelling of a qdisc; None without a shaper."""
-    for piece in re.split(r"[{};]", spelled):
-        name, *words = piece.split() or [""]
-        key = SHAPERS.get(name.partition("@")[0])
-        rate = words[words.index(key) + 1] if key is not None and key in words[:-1] else None
-        if rate is not None and not re.fullmatch(r"unlimited|0(\.0+)?(bit(/s)?)?", rate):
-            return rate
-    return None
+def _reason(scenario: Scenario) -> str:
+    """Sentence that says why there is no number."""
+    warmup, duration = scenario.document["warmup"], scenario.document["duration"]
+    return (
+        f"none of it between the warm-up ({warmup}) and the end ({duration}); --set warmup=0s counts the whole run, "
+        "and --set duration=TIME makes it longer."
+    )
 
 
-def _check_shapers(before: Scenario, after: Scenario, change: str) -> None:
-    """Raise `InputError` if a change removes a shaper: the bottleneck would move to a line of assumed rate."""
-    for path in before.aqm_tables:
-        rate = shaped_rate(_spelling(before, path))
-        if rate is not None and (path not in after.aqm_tables or shaped_rate(_spelling(after, path)) is None):
-            raise InputError(
-                f"--change: {change}: removes the shaper of {path} ({rate}), and the line rate behind it is unknown; "
-                f'keep its rate, e.g. "cake bandwidth {rate}" or "tbf rate {rate} burst 5kb limit 30kb {{ fq_codel '
-                '}"'
-            )
-
-
-def _names() -> set[str]:
-    return {str(entry["name"]) for entry in registry()["aqms"]}
-
-
-def _spelling(scenario: Scenario, path: str) -> str:
-    return spelled_aqm(scenario.aqm_tables[path])
-
-
-def _with_words(spec: str, words: list[str]) -> str:
-    """A qdisc with other parameters; unchanged if it is no qdisc, or lacks them."""
-    name = spec.split()[0].partition("@")[0] if spec.split() else ""
-    if name not in _names():
-        return spec
-    params = {param["name"]: param["kind"] for param in find(name)["params"]}
-    named = [param for param, _ in _paired(words, params)]
-    if not set(named) <= set(params):
-        return spec
-    kept = [word for param, word in _paired(spec.split()[1:], params) if param not in named]
-    made = " ".join([spec.split()[0], *kept, *words])
-    inside = str(parsed(made)["text"])
-    lead, trail = spec[: len(spec) - len(spec.lstrip())], spec[len(spec.rstrip()) :]
-    return f"{lead}{inside}{trail}"
-
-
-def _paired(words: list[str], params: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Parameters with the words that set them; `noecn` sets `ecn`, and CAKE's `besteffort` sets `tins`."""
-    left = list(words)
-    while left:
-        word = left.pop(0)
-        name = word.replace("-", "_")
-        alone = next((param for param, words in CAKE.items() if word in words and "tins" in params), None)
-        if alone:
-            yield alone, word
-        elif params.get(name) == "flag":
-            yield name, word
-        elif params.get(name.removeprefix("no")) == "flag":
-            yield name.removeprefix("no"), word
-        else:
-            yield name, f"{word} {left.pop(0)}" if left else word
+def _rate(scenario: Scenario, path: str) -> str:
+    rate_bps = min(shaping_of(scenario, path).rate_bps, line_rate_bps(scenario, path))
+    return rate_text(rate_bps) if rate_bps < inf else "that of the channel"
 
 
 def _compare(scenario: Scenario, before: Sequence[Result], after: Sequence[Result]) -> list[MetricChange]:

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     "changes",
     required=True,
     multiple=True,
-    metavar="WORDS|KEY=VALUE",
-    help='Change to make: words of the queue manager ("target 10ms"), another one ("cake bandwidth 20mbit"), or a '
-    "key of the scenario (link.rate=20mbit). May be repeated.",
+    metavar="[down:|up:]WORDS|KEY=VALUE",
+    help='Change to make: words of the queue manager ("target 10ms"), another one at its rate ("fq_codel"), '
+    'or a key of the scenario (link.rate=20mbit); "up:cake" changes only that direction. May be repeated.',
 )
 @click.option(
     "--direction",
     type=options.Word(["both", "forward", "reverse"]),
     default="both",
     show_default=True,
-    help="Direction whose queue manager is changed: to the home (forward), from it (reverse), or both.",
+    help="Direction of changes without their own: to the home (forward), from it (reverse), or both.",
 )
 @options.sets
 @click.option("--seeds", type=click.IntRange(min=1), metavar="N", default=5, show_default=True, help="Number of seeds.")
@@ -52,7 +52,8 @@ def command(
     """Show the effect of a change on calls, games, pages and bulk: SCENARIO before and after, with the same seeds.
 
     For calls and games the worse direction counts. Each difference has the half width of its 95 % confidence interval
-    over the seeds, and whether it is significant. The figure has the sojourn times of both, in the link's forward
+    over the seeds, and whether it is significant. Each sentence names the rates, the hosts, and the lines assumed
+    behind a shaper, or says why it has no number. The figure has the sojourn times of both, in the link's forward
     direction, or in the reverse one if only that is changed.
     """
     from sojourn.apps.cli import output
@@ -60,7 +61,8 @@ def command(
     from sojourn.figures.api import draw
     from sojourn.model.analysis.labels import Name
     from sojourn.model.scenarios.scenario import Scenario
-    from sojourn.studies.rehearsal import LINKS, rehearse
+    from sojourn.studies.change import LINKS
+    from sojourn.studies.rehearsal import rehearse
     from sojourn.studies.runs.runner import Runner
 
     wanted.check(plot)
