@@ -10,6 +10,8 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Cli, entries, printed_json
+from sojourn.model.aqms.registry import registry
+from sojourn.model.scenarios.advice import advice
 
 SHORT_RUN: dict[str, Any] = {"duration": "1 s", "flows": 1}
 
@@ -107,6 +109,37 @@ def test_ecn_marks_where_flows_use_it_and_is_warned_of_where_none_does(cli: Cli)
     assert without.stderr.count(WARNING) == 1
     assert [text.startswith(WARNING) for text in printed_json(without)["warnings"]] == [True]
     assert printed_json(with_ecn)["warnings"] == []
+
+
+def test_every_control_that_negotiates_ecn_by_itself_is_known_to_the_warning() -> None:
+    for name, stacks in ((one["name"], one["stacks"]) for one in registry()["ccs"]):
+        stack = "linux-6.1" if "linux-6.1" in stacks else stacks[-1]
+        scenario = sj.Scenario.parse(ECN.format(flow=f'kind = "tcp", cc = "{name}", stack = "{stack}"'))
+        marks = scenario.run().totals["links"]["forward"]["marked"]
+        assert bool(advice([scenario])) == (marks == 0), name
+
+
+@pytest.mark.parametrize(
+    ("flow", "is_warned_of"),
+    [
+        ('kind = "tcp", cc = "prague"', False),
+        ('kind = "tcp", cc = "dctcp", stack = "quic-rfc9002"', False),
+        ('kind = "tcp", stack = "quic-rfc9002"', True),
+        ('kind = "tcp", cc = "dctcp dctcp_shift_g 5"', False),
+        ('kind = "cbr", rate = "30 Mbit/s"', True),
+        ('kind = "cbr", rate = "30 Mbit/s", ecn = "ect0"', False),
+        ('kind = "media", control = "scream", max_rate = "30 Mbit/s"', False),
+        ('kind = "media", control = "gcc"', True),
+    ],
+)
+def test_ecn_of_other_flows_is_known_to_the_warning(flow: str, is_warned_of: bool) -> None:
+    assert bool(advice([sj.Scenario.parse(ECN.format(flow=flow))])) == is_warned_of
+
+
+ECN = """duration = "3 s"
+link = {{ rate = "10 Mbit/s", aqm = "codel ecn" }}
+flows = [{{ {flow}, rtt = "20 ms" }}]
+"""
 
 
 def test_the_warning_comes_once_for_a_study_and_for_a_run(cli: Cli, tmp_path: Path) -> None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from sojourn.model.aqms.spelling import spelled_aqm
 
@@ -47,7 +47,7 @@ def _marking_in_vain(scenarios: Sequence[Scenario]) -> list[str]:
     """A sentence for each queue manager with marking enabled if no flow uses ECN."""
     idle: dict[str, bool] = {}
     for scenario in scenarios:
-        uses_ecn = any(flow.get("ecn") for flow in scenario.document["flows"])
+        uses_ecn = any(_may_use_ecn(flow) for flow in scenario.document["flows"])
         for table in scenario.aqm_tables.values():
             if table.get("ecn") or "ecn" in str(table["name"]):
                 aqm = spelled_aqm(table)
@@ -61,5 +61,18 @@ def _marking_in_vain(scenarios: Sequence[Scenario]) -> list[str]:
     return [f"{', '.join(marking)} {asks} for ECN, which no flow uses, so packets are dropped and not marked; {remedy}"]
 
 
+def _may_use_ecn(flow: Mapping[str, Any]) -> bool:
+    """Whether packets of a flow may be ECN-capable: by its key, its control, or code and captures that decide it."""
+    ecn, cc = flow.get("ecn"), flow.get("cc", "")
+    if flow["kind"] in ("pcap", "endpoint") or ecn not in (None, False, "not-ect"):
+        return True
+    if ecn is None and flow["kind"] == "media":
+        return str(flow["control"]).startswith("scream")
+    name = str(cc["name"] if isinstance(cc, Mapping) else cc).split(" ")[0]
+    return name.partition("@")[0] in _ECN_CONTROLS or bool(re.search(r"[/:]", name))
+
+
+_ECN_CONTROLS = ("dctcp", "prague")
+"""Congestion controls that negotiate ECN by themselves."""
 _MARKING = re.compile(r"(^|[\s(])ecn($|[\s)])")
 """A spelling that enables marking explicitly, beyond the profile's default."""
