@@ -16,9 +16,11 @@ import pytest
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
 from sojourn.io.flent.export import export
+from sojourn.io.flent.figures import TestData as FlentTest
 from sojourn.io.flent.files import FlentData, load_flent, save_flent
 from sojourn.io.flent.summary import summary
 from sojourn.io.flent.traffic import traffic_of
+from sojourn.model.analysis.labels import Name
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 
@@ -65,6 +67,30 @@ def _document(version: int = 4, **changes: Any) -> dict[str, Any]:
 def _written(path: Path, document: Any) -> Path:
     path.write_bytes(gzip.compress(json.dumps(document).encode()))
     return path
+
+
+def test_statistics_of_sockets_have_their_own_units_and_are_no_flows() -> None:
+    units = {
+        "TCP upload": "Mbit/s",
+        "TCP upload::2": "Mbit/s",
+        "TCP upload::tcp_cwnd": "segments",
+        "TCP upload::2::tcp_rtt": "ms",
+        "TCP upload::tcp_rtt_var": "ms",
+        "TCP upload::tcp_bbr_mrtt": "ms",
+        "TCP upload::tcp_pacing_rate": "Mbit/s",
+        "TCP upload::tcp_delivery_rate": "Mbit/s",
+        "TCP upload::tcp_bbr_cwnd_gain": "",
+        "TCP upload avg::tcp_rtt": "ms",
+        "Ping (ms) ICMP": "ms",
+    }
+    data = FlentData({"NAME": "tcp_upload"}, [0.0, 1.0], {name: [1.0, 2.0] for name in units})
+    assert {name: data.unit(name) for name in units} == units
+    flows = FlentTest(Name("upload"), data)
+    assert list(flows.flows) == ["TCP upload", "TCP upload::2"]
+    assert list(flows.rate("upload")[1]) == [2.0, 4.0]  # type: ignore[index]
+    assert FlentData({"NAME": "x", "SERIES_META": {"TCP a::tcp_cwnd": {"UNITS": "packets"}}}, [], {}).unit(
+        "TCP a::tcp_cwnd"
+    ) == ("packets")
 
 
 def test_versions_are_read_in_the_units_of_the_newest(tmp_path: Path) -> None:

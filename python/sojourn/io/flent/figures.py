@@ -22,7 +22,7 @@ from sojourn.figures.scales import Span, sojourn_axis
 from sojourn.figures.timeseries import draw_series
 from sojourn.io.flent.call import DELAY
 from sojourn.io.flent.export import export
-from sojourn.io.flent.files import Array, FlentData, load_flent
+from sojourn.io.flent.files import Array, FlentData, is_statistic, load_flent
 from sojourn.io.flent.tests import DIRECTIONS
 from sojourn.model.analysis.labels import Name, names_of
 
@@ -97,7 +97,9 @@ class TestData:
         names = [
             name
             for name in self.data.results
-            if name.split(" ")[0] in ("TCP", "UDP") and not name.endswith(COMPUTED) and self.data.unit(name) == "Mbit/s"
+            if name.split(" ")[0] in ("TCP", "UDP")
+            and not (name.endswith(COMPUTED) or is_statistic(name))
+            and self.data.unit(name) == "Mbit/s"
         ]
         return {name: self.data.steps(name) for name in names}
 

@@ -30,6 +30,12 @@ from sojourn.base.packed import decompress
 Array: TypeAlias = NDArray[np.float64]
 
 SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".flnt")
+STATISTICS = {
+    "tcp_cwnd": "segments",
+    **dict.fromkeys(("tcp_rtt", "tcp_rtt_var", "tcp_bbr_mrtt"), "ms"),
+    **dict.fromkeys(("tcp_pacing_rate", "tcp_delivery_rate", "tcp_bbr_bw"), "Mbit/s"),
+}
+"""Unit of a statistic of a TCP socket; others, such as gains, have none."""
 VERSION = 4
 """Version of the format that is written, and the newest that can be read."""
 
@@ -68,8 +74,7 @@ class FlentData:
         """Unit of a series, from its metadata or its name."""
         metadata = self.metadata.get("SERIES_META", {})
         unit = metadata.get(series, {}).get("UNITS") if isinstance(metadata, Mapping) else None
-        unit = unit or ("ms" if "(ms)" in series or series.endswith("_rtt") else "Mbits/s" if "TCP" in series else "")
-        return {"Mbits/s": "Mbit/s", "Idx": ""}.get(str(unit), str(unit))
+        return {"Mbits/s": "Mbit/s", "Idx": ""}.get(str(unit), str(unit)) if unit else _unit_by_name(series)
 
     def steps(self, series: str) -> tuple[Array, Array]:
         """Times in s and values of a series, without missing steps; raises `InputError` for an unknown series."""
@@ -87,6 +92,20 @@ class FlentData:
         start = self.start_s
         times, values = np.array(raw, dtype=float).T
         return times - start, values
+
+
+def _unit_by_name(series: str) -> str:
+    """Unit of a series without metadata, such as `TCP upload::tcp_cwnd`; empty if unknown."""
+    if is_statistic(series):
+        return STATISTICS.get(series.rpartition("::")[2], "")
+    if "(ms)" in series or series.endswith("_rtt"):
+        return "ms"
+    return "Mbit/s" if "TCP" in series else ""
+
+
+def is_statistic(series: str) -> bool:
+    """Whether a series is a statistic of a TCP socket, such as `TCP upload::tcp_cwnd`, and not a flow's rate."""
+    return series.rpartition("::")[2].startswith("tcp_")
 
 
 def is_flent(path: Path) -> bool:

@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 
 from sojourn.base.errors import InputError
-from sojourn.io.flent.files import FlentData, is_flent, load_flent
+from sojourn.io.flent.files import FlentData, is_flent, is_statistic, load_flent
 from sojourn.io.pcap.capture import load_capture
 from sojourn.io.pcap.goodput import new_bytes
 from sojourn.io.pcap.sender import sender_rtt, without_delayed_acks
@@ -173,7 +173,8 @@ def _sum(data: FlentData, direction: str) -> tuple[Array, Array] | None:
     whole = f"TCP {direction} sum"
     if whole in data.results:
         return data.steps(whole)
-    flows = [name for name in data.results if name.startswith(f"TCP {direction}") and not name.endswith(NOT_FLOWS)]
+    series = [name for name in data.results if name.startswith(f"TCP {direction}")]
+    flows = [name for name in series if not (name.endswith(NOT_FLOWS) or is_statistic(name))]
     if not flows:
         return None
     rows = np.array([[np.nan if one is None else one for one in data.results[name]] for name in flows], dtype=float)
@@ -230,4 +231,4 @@ STEP_DIGITS = 1
 STEP = 0.5 * 10**-STEP_DIGITS
 """Delays closer than this, in ms, are equal: hosts timestamp before the NIC."""
 CAPTURES = (".pcap", ".pcapng", ".cap")
-NOT_FLOWS = (" avg", " sum", " fairness", "::tcp_cwnd", "::tcp_rtt", "::tcp_rtt_var", "::tcp_delivery_rate")
+NOT_FLOWS = (" avg", " sum", " fairness")
