@@ -92,3 +92,13 @@ def test_retransmissions_and_rtts_equal_those_of_the_run(tmp_path: Path) -> None
         assert one["ect"] > 0.9
         # Up to 23 full packets ahead of it: 38 ms. The propagation delay is before the tap.
         assert 38 / 2 < one["rtt_p50_ms"] < 38
+
+
+@pytest.mark.parametrize("order", [(2, 0, 1), (1, 2, 0), (2, 1, 0), (0, 2, 1)])
+def test_a_capture_that_begins_out_of_order_has_no_repeats(tmp_path: Path, order: tuple[int, ...]) -> None:
+    segments = [Segment(at * 1000, seq=(number * 1000 - 500) % 2**32, payload=1000) for at, number in enumerate(order)]
+    again = Segment(9000, seq=500, payload=1000)
+    for sent, repeated in ((segments, 0.0), ([*segments, again], 0.25)):
+        (tmp_path / "own.pcap").write_bytes(pcap([(one.time_ns, one.ip4()) for one in sent], link=101))
+        capture = load_capture(tmp_path / "own.pcap")
+        assert flows(capture.packets, capture.blocks)["repeated"].to_list() == pytest.approx([repeated] * 2)

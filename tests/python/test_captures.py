@@ -72,7 +72,7 @@ def test_other_protocols_are_left_out_and_counted(tmp_path: Path) -> None:
     frames = [(0, arp), (1, bytes(later_fragment)), (2, b"\x00"), *IN_ETHERNET]
     found = load_capture(file(tmp_path, pcap(frames)))
     assert found.packets.height == 2
-    assert "3 packets that are neither TCP nor UDP" in str(found.warning)
+    assert "3 packets are left out: 1 ARP, 1 fragments without their first, 1 truncated" in str(found.warning)
 
 
 @pytest.mark.parametrize("make", [pcap, pcapng])

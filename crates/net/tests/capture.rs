@@ -184,7 +184,7 @@ fn a_capture_has_every_packet_with_its_bytes() {
         // Our own reader finds the same, and counts the truncated segments.
         let read = capture::read(&std::fs::read(&path).expect("a file")).expect("a capture");
         let whole = packets.iter().filter(|one| one.size as usize == one.data.len()).count();
-        assert_eq!((read.packets.len(), read.others as usize), (whole, packets.len() - whole));
+        assert_eq!((read.packets.len(), read.left_out() as usize), (whole, packets.len() - whole));
         assert!(
             read.packets
                 .iter()

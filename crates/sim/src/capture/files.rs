@@ -28,7 +28,7 @@ pub(super) fn frames<'a>(data: &'a [u8], visit: &mut impl FnMut(&Frame<'a>)) -> 
             }
         }
     }
-    Err("not a capture; give a pcap or pcapng file (decompress it first, if it is compressed)".to_string())
+    Err("not a capture; give a pcap or pcapng file, plain or compressed by gzip (decompress others first)".to_string())
 }
 
 fn pcap<'a>(

@@ -1,16 +1,23 @@
 //! Captures of real networks: TCP segments and UDP datagrams of pcap and pcapng files.
 //!
 //! Sources: draft-ietf-opsawg-pcap-05 (either unit of time, either byte order) and draft-ietf-opsawg-pcapng-03 §4.
-//! Captures of headers alone are enough. Of a truncated file the complete packets are used; a damaged one is rejected
+//! Captures of headers alone are enough; packets in tunnels are the innermost ones. Of a truncated file the complete packets are used; a damaged one is rejected
 //! with the byte offset.
 
 mod dissect;
 mod files;
+mod layers;
 pub mod pcapng;
 pub mod replay;
 #[cfg(test)]
 mod tests;
 
+use dissect::Dissector;
+use flate2::read::MultiGzDecoder;
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Read as _};
 use std::net::IpAddr;
 
 /// The TCP and UDP packets of a capture file.
@@ -18,8 +25,8 @@ use std::net::IpAddr;
 pub struct Capture {
     /// In the order of the file; at least one.
     pub packets: Vec<CapturedPacket>,
-    /// Packets of other protocols, later fragments, and packets with incomplete headers.
-    pub others: u64,
+    /// Numbers of packets that are not used, by their kind.
+    pub others: BTreeMap<String, u64>,
     /// The byte at which the file is truncated.
     pub cut: Option<u64>,
 }
@@ -37,7 +44,7 @@ pub struct CapturedPacket {
     pub is_tcp: bool,
     /// IPv4 identification; 0 for IPv6.
     pub identification: u16,
-    /// TCP sequence number; 0 for UDP.
+    /// TCP sequence number; of UDP the offset in a fragmented datagram.
     pub seq: u32,
     /// TCP acknowledgment number; 0 for UDP.
     pub ack: u32,
@@ -60,13 +67,15 @@ pub const SYN: u8 = 2;
 /// TCP flag.
 pub const ACK: u8 = 16;
 
-/// Reads a pcap or pcapng file. The error has the problem and its solution, without the file's name.
+/// Reads a pcap or pcapng file, also compressed by gzip. The error has the problem and its solution, without the file's name.
 pub fn read(data: &[u8]) -> Result<Capture, String> {
-    let mut capture = Capture { packets: Vec::new(), others: 0, cut: None };
-    capture.cut = files::frames(data, &mut |frame| match dissect::packet(frame) {
-        Some(packet) => capture.packets.push(packet),
-        None => capture.others += 1,
-    })?;
+    let (data, is_whole) = decompressed(data)?;
+    let mut dissector = Dissector::default();
+    let cut = files::frames(&data, &mut |frame| dissector.read(frame))?;
+    dissector.finish();
+    let Dissector { packets, others, .. } = dissector;
+    let cut = cut.or((!is_whole).then_some(data.len() as u64));
+    let capture = Capture { packets, others, cut };
     match (capture.packets.is_empty(), capture.notes()) {
         (false, _) => Ok(capture),
         (true, notes) => {
@@ -76,12 +85,38 @@ pub fn read(data: &[u8]) -> Result<Capture, String> {
     }
 }
 
+/// The contents of a file that may be compressed by gzip, and whether they are complete.
+fn decompressed(data: &[u8]) -> Result<(Cow<'_, [u8]>, bool), String> {
+    if !data.starts_with(&[0x1F, 0x8B]) {
+        return Ok((data.into(), true));
+    }
+    let mut bytes = Vec::new();
+    let end = MultiGzDecoder::new(data).take(MAX_BYTES + 1).read_to_end(&mut bytes);
+    match end.map_err(|error| error.kind()) {
+        Ok(_) if bytes.len() as u64 > MAX_BYTES => Err("more than 4 GiB of packets; cut the capture".to_string()),
+        Ok(_) => Ok((bytes.into(), true)),
+        Err(ErrorKind::UnexpectedEof) => Ok((bytes.into(), false)),
+        Err(_) => Err("not a valid gzip file; the file is damaged".to_string()),
+    }
+}
+
+/// Maximum size of a capture after decompression, against files that are made to fill the memory.
+const MAX_BYTES: u64 = 1 << 32;
+
 impl Capture {
+    /// Number of packets that are not used.
+    pub fn left_out(&self) -> u64 {
+        self.others.values().sum()
+    }
+
     /// Descriptions of the packets that could not be used.
     pub fn notes(&self) -> Vec<String> {
-        let whole = self.packets.len() as u64 + self.others;
+        let whole = self.packets.len() as u64 + self.left_out();
         let cut = self.cut.map(|byte| format!("truncated at byte {byte}; the {whole} packets before it are used"));
-        let others = format!("{} packets that are neither TCP nor UDP (or too short) are left out", self.others);
-        cut.into_iter().chain((self.others > 0).then_some(others)).collect()
+        let mut kinds: Vec<_> = self.others.iter().collect();
+        kinds.sort_by_key(|&(kind, count)| (Reverse(count), kind));
+        let named: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
+        let others = format!("{} packets are left out: {}", self.left_out(), named.join(", "));
+        cut.into_iter().chain((!kinds.is_empty()).then_some(others)).collect()
     }
 }

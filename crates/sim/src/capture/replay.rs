@@ -329,7 +329,7 @@ mod tests {
     }
 
     fn capture(packets: &[CapturedPacket]) -> Capture {
-        Capture { packets: packets.to_vec(), others: 0, cut: None }
+        Capture { packets: packets.to_vec(), others: BTreeMap::new(), cut: None }
     }
 
     fn replay(packets: &[CapturedPacket], wanted: &CaptureFilter) -> Result<Replay, String> {

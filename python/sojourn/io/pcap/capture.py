@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,10 +27,10 @@ class Capture:
 
 
 def load_capture(path: Path | str) -> Capture:
-    """Read a pcap or pcapng file.
+    """Read a pcap or pcapng file, plain or compressed by gzip.
 
-    A truncated file is read as far as it is complete; other protocols and later fragments are skipped. `warning`
-    mentions both. Raises `InputError`.
+    A truncated file is read as far as it is complete; other protocols are skipped. `warning` mentions both. Raises
+    `InputError`.
     """
     data = read_bytes(path, "capture")
     try:
@@ -43,14 +45,19 @@ def load_capture(path: Path | str) -> Capture:
 
 
 def is_capture(path: Path) -> bool:
-    """Whether a file has a capture's magic number; false if it cannot be read."""
+    """Whether a file, plain or compressed by gzip, has a capture's magic number; false if it cannot be read."""
     try:
         with path.open("rb") as file:
-            return file.read(4) in MAGICS
-    except OSError:
+            magic = file.read(4)
+        if magic[:2] == GZIP:
+            with gzip.open(path) as packed:
+                magic = packed.read(4)
+        return magic in MAGICS
+    except (OSError, EOFError, zlib.error):
         return False
 
 
+GZIP = b"\x1f\x8b"
 MAGICS = (b"\x0a\x0d\x0d\x0a", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
 """Magic numbers of pcapng, and of pcap with either time unit and byte order."""
 SCHEMA = {

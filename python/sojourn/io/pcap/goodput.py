@@ -17,7 +17,7 @@ def goodput(packets: pl.DataFrame, step_ns: int = STEP_NS) -> pl.DataFrame:
     """Payload seen for the first time, per step and flow, and in total (`flow` "all").
 
     Steps start at the capture's first packet; the last step may extend beyond its end. TCP bytes count unless they were
-    seen before or precede the first byte seen; UDP bytes always count. Raises `InputError` for too many rows.
+    seen before, or precede the SYN; UDP bytes always count. Raises `InputError` for too many rows.
     """
     table = packets.with_columns(flow=flow_name(), new=pl.Series(new_bytes(packets), dtype=pl.Int64))
     first, last = int(packets["time_ns"].min()), int(packets["time_ns"].max())  # type: ignore[arg-type]
@@ -59,11 +59,13 @@ def flow_name() -> pl.Expr:
 
 @dataclass
 class _SeenRanges:
-    """Seen sequence space of a TCP flow: everything below `high` except the holes."""
+    """Seen sequence space of a TCP flow: everything from `low` to `high` except the holes."""
 
     first: int
     """Sequence number of the first byte, which identifies the connection."""
     high: int
+    low: int | None = None
+    """Lowest sequence number seen, in a capture that begins within the connection, perhaps out of order."""
     holes: list[tuple[int, int]] = field(default_factory=list)
 
     def add(self, seq: int, payload: int) -> int:
@@ -71,6 +73,11 @@ class _SeenRanges:
         ahead = (seq - self.high + HALF) % (2 * HALF) - HALF
         start, end = self.high + ahead, self.high + ahead + payload
         new = self._fill(start, end) if ahead < 0 else 0
+        if self.low is not None and start < self.low:
+            new += min(end, self.low) - start
+            if end < self.low:
+                self.holes.append((end, self.low))
+            self.low = start
         if end > self.high:
             if start > self.high:
                 self.holes.append((self.high, start))
@@ -103,7 +110,7 @@ def new_bytes(packets: pl.DataFrame) -> list[int]:
         first = seq + (flags & SYN > 0)
         ranges = flows.get(key)
         if ranges is None or (flags & SYN and first != ranges.first):  # a new flow, or reused ports
-            ranges = flows[key] = _SeenRanges(first, first)
+            ranges = flows[key] = _SeenRanges(first, first, None if flags & SYN else first)
         found.append(ranges.add(first, payload) if payload else 0)
     return found
 
