@@ -38,9 +38,8 @@ fn network_layer(link_type: u32, data: &[u8]) -> Result<usize, String> {
         192 => Err("PPI".to_string()),
         NFLOG => nflog(data),
         149 | 258 => pktap(data),
-        // Tags of Broadcom's and Marvell's switches lie between the addresses and the type.
-        281 | 283 => ether(data, 16),
-        282 => ether(data, 16),
+        // Tags of Broadcom's and Marvell's switches, before the type or, of 282, before the addresses.
+        281..=283 => ether(data, 16),
         284 => ether(data, 20),
         other => Err(LINKS
             .iter()

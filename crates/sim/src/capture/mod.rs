@@ -1,8 +1,8 @@
 //! Captures of real networks: TCP segments and UDP datagrams of pcap and pcapng files.
 //!
 //! Sources: draft-ietf-opsawg-pcap-05 (either unit of time, either byte order) and draft-ietf-opsawg-pcapng-03 §4.
-//! Captures of headers alone are enough; packets in tunnels are the innermost ones. Of a truncated file the complete packets are used; a damaged one is rejected
-//! with the byte offset.
+//! Captures of headers alone are enough; packets in tunnels are the innermost ones. Of a truncated file the complete
+//! packets are used; a damaged one is rejected with the byte offset.
 
 mod dissect;
 mod files;
@@ -67,7 +67,8 @@ pub const SYN: u8 = 2;
 /// TCP flag.
 pub const ACK: u8 = 16;
 
-/// Reads a pcap or pcapng file, also compressed by gzip. The error has the problem and its solution, without the file's name.
+/// Reads a pcap or pcapng file, also compressed by gzip. The error has the problem and its solution, without the file's
+/// name.
 pub fn read(data: &[u8]) -> Result<Capture, String> {
     let (data, is_whole) = decompressed(data)?;
     let mut dissector = Dissector::default();
@@ -103,6 +104,9 @@ fn decompressed(data: &[u8]) -> Result<(Cow<'_, [u8]>, bool), String> {
 /// Maximum size of a capture after decompression, against files that are made to fill the memory.
 const MAX_BYTES: u64 = 1 << 32;
 
+/// Maximum number of kinds that a note names.
+const MAX_KINDS: usize = 20;
+
 impl Capture {
     /// Number of packets that are not used.
     pub fn left_out(&self) -> u64 {
@@ -115,8 +119,10 @@ impl Capture {
         let cut = self.cut.map(|byte| format!("truncated at byte {byte}; the {whole} packets before it are used"));
         let mut kinds: Vec<_> = self.others.iter().collect();
         kinds.sort_by_key(|&(kind, count)| (Reverse(count), kind));
-        let named: Vec<String> = kinds.iter().map(|(kind, count)| format!("{count} {kind}")).collect();
-        let others = format!("{} packets are left out: {}", self.left_out(), named.join(", "));
+        let named: Vec<String> = kinds.iter().take(MAX_KINDS).map(|(kind, count)| format!("{count} {kind}")).collect();
+        let rest = kinds.len().saturating_sub(MAX_KINDS);
+        let rest = if rest > 0 { format!(", and {rest} other kinds") } else { String::new() };
+        let others = format!("{} packets are left out: {}{rest}", self.left_out(), named.join(", "));
         cut.into_iter().chain((!kinds.is_empty()).then_some(others)).collect()
     }
 }

@@ -59,3 +59,19 @@ fn a_frame_cut_within_any_header_is_left_out_and_counted() {
         assert_eq!((capture.packets.len(), capture.left_out()), (1, 1), "{kept} bytes");
     }
 }
+
+#[test]
+fn a_note_names_a_limited_number_of_kinds() {
+    let whole = segment(&[]);
+    let mut frames = vec![(0, whole.clone())];
+    for protocol in 140..200 {
+        let mut other = whole.clone();
+        other[9] = protocol;
+        frames.push((u32::from(protocol), other));
+    }
+    let frames: Vec<(u32, &[u8])> = frames.iter().map(|(at, frame)| (*at, frame.as_slice())).collect();
+    let notes = read(&file(&frames)).unwrap().notes();
+    assert_eq!(notes.len(), 1);
+    assert!(notes[0].starts_with("60 packets are left out: 1 IP protocol 140, "), "{notes:?}");
+    assert!(notes[0].ends_with("1 IP protocol 159, and 40 other kinds"), "{notes:?}");
+}
