@@ -170,6 +170,7 @@ def test_the_name_server_of_a_replay_knows_no_name() -> None:
     query = b"\x12\x34\x01\x00\x00\x01\x00\x00\x00\x00\x00\x00" + question
     name, response = names.answer(query) or ("", b"")
     assert (name, response) == ("live.test", b"\x12\x34\x81\x83\x00\x01" + bytes(6) + question)
+    assert (names.answer(query[:12] + b"\x03a\n\xe4\x00\x00\x01\x00\x01") or ("", b""))[0] == "a??"
     for damaged in (b"", query[:20], query[:12] + b"\xc0\x0c" + query[14:], response):
         assert names.answer(damaged) is None
 

@@ -43,6 +43,7 @@ UNSEEN = {
     "engines/ns2/process.py": "a temporary folder",
     "io/qlog/files.py": "a folder that nobody has seen",
     "apps/web/addon.py": "a temporary folder",
+    "apps/web/names.py": "a temporary folder",
     "studies/gating/program.py": "a temporary folder",
 }
 """Modules that write files without `write_file`, and the location of these files."""

@@ -43,7 +43,8 @@ def answer(query: bytes) -> tuple[str, bytes] | None:
         # A pointer (RFC 1035, 4.1.4) is never needed in the first name.
         if length > 63 or at + 1 + length > len(query):
             return None
-        labels.append(query[at + 1 : at + 1 + length].decode("ascii", "backslashreplace"))
+        # One name is one line of the file.
+        labels.append("".join(chr(byte) if 0x20 < byte < 0x7F else "?" for byte in query[at + 1 : at + 1 + length]))
         at += 1 + length
     end = at + 1 + 4
     if end > len(query):
