@@ -380,10 +380,13 @@ def lte_presets() -> str:
 def synth_lte(preset: str, seconds: int, seed: int) -> npt.NDArray[np.uint32]:
     """Opportunities of `seconds` s of an LTE-like link, in milliseconds; a seed gives the same result everywhere."""
 
-def trace_of_csv(csv: str, mtu: int, bursts: str | None = None, seed: int = 1) -> npt.NDArray[np.uint32]:
+def trace_of_csv(
+    csv: str, mtu: int, bursts: str | None = None, seed: int = 1, units: tuple[str, str] | None = None
+) -> npt.NDArray[np.uint32]:
     """Opportunities of `mtu` bytes for a rate series in CSV, in milliseconds.
 
-    They are evenly spaced within a step, or in the bursts of an LTE-like preset.
+    They are evenly spaced within a step, or in the bursts of an LTE-like preset. `units`: those of times and rates
+    without units.
     """
 
 def csv_of_trace(opportunities_ms: npt.NDArray[np.uint32], step_ms: int, mtu: int) -> str:

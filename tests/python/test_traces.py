@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -237,6 +238,29 @@ def test_convert_there_and_back(cli: Cli, tmp_path: Path) -> None:
     assert (tmp_path / "back.csv").read_text() == csv
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "options"),
+    [
+        ("cooked.txt", "10.0 12\n11.5\t0\n\n11.75   3 \n", []),
+        ("semicolons", "0;12000\r\n1.5;0\r\n1.75;3000\r\n", ["--units", "s,kbit/s"]),
+        ("bare.csv", "70,12000\n1570,0\n1820,3000\n", ["--units", "ms, kbit/s"]),
+        ("half.csv", "time,rate [Mbit/s]\n0 s,12\n1500,0\n1750,3", ["--units", "ms,kbit/s"]),
+    ],
+)
+def test_series_of_recordings(cli: Cli, tmp_path: Path, name: str, text: str, options: list[str]) -> None:
+    """Irregular steps, with and without commas; numbers have the units that are given."""
+    (tmp_path / name).write_text(text)
+    (tmp_path / "same.csv").write_text("0 s,12 Mbit/s\n1.5 s,0 bit/s\n1.75 s,3 Mbit/s\n")
+    found = cli("trace", "stats", name, *options, "--json")
+    assert found.exit_code == 0, found.output
+    assert [{**one, "file": ""} for one in json.loads(found.stdout)] == [
+        {**one, "file": ""} for one in printed_json(cli("trace", "stats", "same.csv", "--json"))
+    ]
+    assert ("Assumed: cooked.txt: times and rates in s,Mbit/s" in found.stderr) == (name == "cooked.txt")
+    assert cli("trace", "convert", name, *options, "-o", "x.down").exit_code == 0
+    assert load_trace(tmp_path / "x.down").tolist() == load_trace(tmp_path / "same.csv").tolist()
+
+
 def test_convert_with_bursts(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "rates.csv").write_text("0 s,12 Mbit/s\n30 s,12 Mbit/s\n")
     args = ["trace", "convert", "rates.csv", "--bursts", "tmobile-short", "--json"]
@@ -278,7 +302,13 @@ def test_a_figure_marks_the_gaps_that_the_statistics_count() -> None:
 
 BAD = {
     "gap": (["convert", "gap.csv", "-o", "x.down"], ["gap.csv, line 3", "fill the gap"]),
-    "no unit": (["convert", "bare.csv", "-o", "x.down"], ["bare.csv, line 1", "no unit"]),
+    "no unit": (["convert", "bare.csv", "-o", "x.down"], ["bare.csv, line 1", "no unit", "--units s,Mbit/s"]),
+    "one unit": (["stats", "bare.csv", "--units", "s"], ["bare.csv: units: 's' is not", "write e.g. s,Mbit/s"]),
+    "units of another kind": (["stats", "bare.csv", "--units", "Mbit/s,s"], ["bare.csv, line 1", "Mbit/s"]),
+    "units of a trace": (
+        ["stats", "t.down", "--units", "s,Mbit/s"],
+        ["t.down has opportunities", "leave"],
+    ),
     "both traces": (["convert", "t.down", "-o", "x.down"], ["one must end in .csv"]),
     "both series": (["convert", "gap.csv", "-o", "x.csv"], ["one must end in .csv"]),
     "no such preset": (["synth", "lte", "--preset", "verizon-shrt", "-o", "x"], ['did you mean "verizon-short"?']),

@@ -44,20 +44,26 @@ pub fn synth_lte<'py>(
 }
 
 /// Opportunities of `mtu` bytes for a rate series in CSV, in milliseconds: evenly spaced within a step, or in the
-/// bursts of an LTE-like preset.
+/// bursts of an LTE-like preset. `units`: those of times and rates without units.
 #[pyfunction]
-#[pyo3(signature = (csv, mtu, bursts = None, seed = UnsignedInt::of(1)), text_signature = "(csv, mtu, bursts=None, seed=1)")]
+#[pyo3(
+    signature = (csv, mtu, bursts = None, seed = UnsignedInt::of(1), units = None),
+    text_signature = "(csv, mtu, bursts=None, seed=1, units=None)"
+)]
+#[expect(clippy::too_many_arguments, reason = "keywords of Python")]
 pub fn trace_of_csv<'py>(
     py: Python<'py>,
     csv: &str,
     mtu: UnsignedInt,
     bursts: Option<&str>,
     seed: UnsignedInt,
+    units: Option<(String, String)>,
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
     let (mtu, seed) = (size(mtu)?, seed.get("seed")?);
     let bursts = bursts.map(find).transpose()?;
     let convert = || {
-        let series = Series::parse(csv)?;
+        let units = units.as_ref().map_or([None; 2], |(time, rate)| [Some(time.as_str()), Some(rate.as_str())]);
+        let series = Series::parse(csv, units)?;
         bursts.map_or_else(|| series.trace(mtu), |lte| series.bursty_trace(mtu, lte, seed))
     };
     let trace = py.detach(convert).map_err(input)?;

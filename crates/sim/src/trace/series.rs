@@ -1,52 +1,52 @@
 //! Rates over time as CSV, converted to and from opportunities.
 //!
-//! A row is `time,rate`. The rate holds until the next row, the last one as long as the others. Quantities have units
-//! in the cells (`0 s,10 Mbit/s`) or in the header (`time [s],rate [Mbit/s]`). Rows must be equidistant: a missing row
-//! is an error, because only the user knows the rate in that gap.
+//! A row is `time,rate`, also separated by a semicolon, spaces or a tab. The rate holds until the next row, the last one as long as the one before it. Quantities have
+//! units in the cells (`0 s,10 Mbit/s`) or in the header (`time [s],rate [Mbit/s]`), or those that the caller gives.
 
 use super::lte::LONGEST_S;
 use super::{Lte, MAX_LINES, Trace, TraceError};
 use crate::schedule::{Quanta, Steps};
 use sojourn_aqm::{Duration, Instant, Rate, units};
 
-/// Rates at equidistant times.
+/// Rates over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Series {
-    /// How long each rate holds; above zero.
-    pub step: Duration,
-    /// At least one of them is above zero.
+    /// Starts of the rates, increasing from zero.
+    pub starts: Vec<Duration>,
+    /// As many; at least one of them is above zero.
     pub rates: Vec<Rate>,
+    /// End of the last rate.
+    pub end: Duration,
 }
 
 impl Series {
-    /// Reads CSV.
-    pub fn parse(text: &str) -> Result<Self, TraceError> {
-        let mut lines = (1..).zip(text.lines().map(|line| line.trim_end_matches('\r'))).peekable();
-        let mut header_units = [None, None];
+    /// Reads CSV. `units` are those of numbers without units, of times and of rates; a header has precedence.
+    pub fn parse(text: &str, units: [Option<&str>; 2]) -> Result<Self, TraceError> {
+        let mut lines = (1..).zip(text.lines().map(str::trim)).filter(|(_, line)| !line.is_empty()).peekable();
+        let mut column_units = units;
         if let Some(&(_, first)) = lines.peek().filter(|(_, line)| is_header(line)) {
-            header_units = units_of(first);
+            let own = units_of(first);
+            column_units = [own[0].or(units[0]), own[1].or(units[1])];
             lines.next();
         }
-        let rows = lines.map(|(number, line)| read_row(number, line, header_units)).collect::<Result<Vec<_>, _>>()?;
-        let [first, second, ..] = &rows[..] else {
+        let rows = lines.map(|(number, line)| read_row(number, line, column_units)).collect::<Result<Vec<_>, _>>()?;
+        let ([first, ..], [.., before, last]) = (&rows[..], &rows[..]) else {
             return Err(error(" has fewer than two rows; write time,rate in each, e.g. \"0 s,10 Mbit/s\""));
         };
-        let step = second.time - first.time;
-        for pair in rows.windows(2) {
-            check_step(&pair[0], &pair[1], step)?;
-        }
+        rows.windows(2).try_for_each(|pair| check_order(&pair[0], &pair[1]))?;
         let rates: Vec<Rate> = rows.iter().map(|row| row.rate).collect();
         if rates.iter().all(|rate| rate.as_bps() == 0) {
             return Err(error(" has no rate above zero; a link needs one"));
         }
-        Ok(Self { step, rates })
+        let starts = rows.iter().map(|row| row.time - first.time).collect();
+        Ok(Self { starts, rates, end: last.time - first.time + (last.time - before.time) })
     }
 
     /// CSV with units in the header.
     pub fn csv(&self) -> String {
         let mut csv = String::from("time [s],rate [Mbit/s]\n");
-        for (i, rate) in (0..).zip(&self.rates) {
-            let time = decimal((self.step * i).as_nanos() as u64, 9);
+        for (start, rate) in self.starts.iter().zip(&self.rates) {
+            let time = decimal(start.as_nanos() as u64, 9);
             csv += &format!("{time},{}\n", decimal(rate.as_bps(), 6));
         }
         csv
@@ -68,15 +68,16 @@ impl Series {
         }
         let bps = |count: u64| (count as u128 * mtu as u128 * 8 * 1000 / step_ms as u128) as u64;
         let rates = counts.into_iter().map(|count| Rate::from_bps(bps(count))).collect();
-        Ok(Self { step: Duration::from_millis(step_ms as i64), rates })
+        let step = Duration::from_millis(step_ms.into());
+        let starts = (0..rows as i64).map(|row| step * row).collect();
+        Ok(Self { starts, rates, end: step * rows as i64 })
     }
 
     /// Opportunities of `mtu` bytes: one at the end of the millisecond in which the rates have added up to another one.
     pub fn trace(&self, mtu: u32) -> Result<Trace, TraceError> {
         self.check_size(mtu)?;
-        let end = Instant::ZERO + self.step * self.rates.len() as i64;
-        let steps = (0..).zip(&self.rates).map(|(i, &rate)| (self.step * i, rate));
-        let steps = Steps::from_ordered(steps.collect());
+        let end = Instant::ZERO + self.end;
+        let steps = Steps::from_ordered(self.starts.iter().copied().zip(self.rates.iter().copied()).collect());
         let ms =
             Quanta::new(&steps, mtu).take_while(|&at| at <= end).map(|at| at.as_nanos().div_ceil(NANOS_PER_MS as u64));
         finished(ms.map(|ms| ms as u32).collect())
@@ -85,25 +86,24 @@ impl Series {
     /// Opportunities of `mtu` bytes in the bursts of `link`, with the mean rates of this series.
     pub fn bursty_trace(&self, mtu: u32, link: &Lte, seed: u64) -> Result<Trace, TraceError> {
         self.check_size(mtu)?;
-        let length_s = self.step.as_secs_f64() * self.rates.len() as f64;
-        if length_s > f64::from(LONGEST_S) {
+        if self.end.as_secs_f64() > f64::from(LONGEST_S) {
             return Err(error(&format!(" is longer than {LONGEST_S} s, too long for bursts; split it")));
         }
-        let end_ms = (self.step * self.rates.len() as i64).as_nanos() / NANOS_PER_MS;
-        let per_ms = (0..end_ms).map(|ms| {
-            let rate = self.rates[(ms * NANOS_PER_MS / self.step.as_nanos()) as usize];
-            rate.as_bps() as f64 / (8000.0 * f64::from(mtu))
+        let per_ms = (0..self.end.as_nanos() / NANOS_PER_MS).map(|ms| {
+            let started = self.starts.partition_point(|&start| start <= Duration::from_millis(ms));
+            self.rates[started - 1].as_bps() as f64 / (8000.0 * f64::from(mtu))
         });
         finished(link.batches(per_ms, seed))
     }
 
     fn check_size(&self, mtu: u32) -> Result<(), TraceError> {
-        let length_s = self.step.as_secs_f64() * self.rates.len() as f64;
-        let bits: f64 = self.rates.iter().map(|rate| rate.as_bps() as f64 * self.step.as_secs_f64()).sum();
+        let ends = self.starts.iter().skip(1).chain([&self.end]);
+        let holds_s = self.starts.iter().zip(ends).map(|(&start, &end)| (end - start).as_secs_f64());
+        let bits: f64 = self.rates.iter().zip(holds_s).map(|(rate, seconds)| rate.as_bps() as f64 * seconds).sum();
         if bits / (8.0 * f64::from(mtu)) > MAX_LINES as f64 {
             return Err(error(&format!(" would make more than {MAX_LINES} lines, the limit; cut it")));
         }
-        if length_s * 1000.0 > f64::from(u32::MAX) {
+        if self.end.as_secs_f64() * 1000.0 > f64::from(u32::MAX) {
             return Err(error(&format!(" is longer than {} ms; split it", u32::MAX)));
         }
         Ok(())
@@ -124,8 +124,11 @@ struct Row {
     rate: Rate,
 }
 
-fn read_row(line: usize, text: &str, header_units: [Option<&str>; 2]) -> Result<Row, TraceError> {
-    let cells: Vec<&str> = text.split(',').map(str::trim).collect();
+fn read_row(line: usize, text: &str, [of_time, of_rate]: [Option<&str>; 2]) -> Result<Row, TraceError> {
+    let cells: Vec<&str> = match [',', ';'].into_iter().find(|&separator| text.contains(separator)) {
+        Some(separator) => text.split(separator).map(str::trim).collect(),
+        None => text.split_whitespace().collect(),
+    };
     let &[time, rate] = &cells[..] else {
         let text = format!(", line {line}: {} cells; write time,rate, e.g. \"0 s,10 Mbit/s\"", cells.len());
         return Err(error(&text));
@@ -138,28 +141,17 @@ fn read_row(line: usize, text: &str, header_units: [Option<&str>; 2]) -> Result<
         Ok(unit.filter(|_| bare).map_or(text.to_string(), |unit| format!("{text} {unit}")))
     };
     let wrong = |e: units::UnitError| error(&format!(", line {line}: {}", e.0));
-    let time = units::duration(&cell("time", time, header_units[0])?).map_err(wrong)?;
-    let rate = units::rate(&cell("rate", rate, header_units[1])?).map_err(wrong)?;
+    let time = units::duration(&cell("time", time, of_time)?).map_err(wrong)?;
+    let rate = units::rate(&cell("rate", rate, of_rate)?).map_err(wrong)?;
     Ok(Row { line, time, rate })
 }
 
-fn check_step(before: &Row, row: &Row, step: Duration) -> Result<(), TraceError> {
-    let (found, line) = (row.time - before.time, row.line);
-    if found <= Duration::ZERO {
-        return Err(error(&format!(
-            ", line {line}: {} after {}; times must increase, sort the rows",
-            row.time, before.time
-        )));
+fn check_order(before: &Row, row: &Row) -> Result<(), TraceError> {
+    if row.time > before.time {
+        return Ok(());
     }
-    if found != step {
-        let text = format!(
-            ", line {line}: {} is {found} after the row before, but the first two rows are {step} apart; fill the gap, with \
-             0 bit/s if there was an outage",
-            row.time
-        );
-        return Err(error(&text));
-    }
-    Ok(())
+    let text = format!(", line {}: {} after {}; times must increase, sort the rows", row.line, row.time, before.time);
+    Err(error(&text))
 }
 
 /// A first line that starts with a letter names the columns.
@@ -194,7 +186,7 @@ mod tests {
     use super::*;
 
     fn ms(text: &str) -> Vec<u32> {
-        Series::parse(text).unwrap().trace(1500).unwrap().opportunities_ms
+        Series::parse(text, [None; 2]).unwrap().trace(1500).unwrap().opportunities_ms
     }
 
     #[test]
@@ -211,15 +203,37 @@ mod tests {
     #[test]
     fn there_and_back() {
         let csv = "time [s],rate [Mbit/s]\n0,12\n0.1,0\n0.2,6\n0.3,1.2\n";
-        let series = Series::parse(csv).unwrap();
-        assert_eq!((series.step, series.csv().as_str()), (Duration::from_millis(100), csv));
+        let series = Series::parse(csv, [None; 2]).unwrap();
+        assert_eq!((series.end, series.csv().as_str()), (Duration::from_millis(400), csv));
         let trace = series.trace(1500).unwrap();
         assert_eq!(Series::of(&trace, 100, 1500).unwrap(), series);
     }
 
     #[test]
+    fn rates_hold_until_the_next_row() {
+        // The clock of a recording need not start at zero. The last rate holds for 1 ms, as the one before it.
+        assert_eq!(ms("5 ms,12mbit\n8 ms,0mbit\n12 ms,24mbit\n13 ms,12mbit\n"), [1, 2, 3, 8, 8, 9]);
+        let series = Series::parse("7 s,12mbit\n8.5 s,0mbit\n8.75 s,3mbit\n", [None; 2]).unwrap();
+        assert_eq!(series.csv(), "time [s],rate [Mbit/s]\n0,12\n1.5,0\n1.75,3\n");
+        assert_eq!(series.end, Duration::from_millis(2000));
+    }
+
+    #[test]
+    fn columns_of_numbers_have_the_units_that_are_given() {
+        let expected = Series::parse("0 s,1.5mbit\n1 s,2mbit\n2.5 s,0.25mbit\n", [None; 2]).unwrap();
+        for text in [
+            "10.0 1500\n11.0\t2000\n\n  12.5   250 \n",
+            "10;1500\r\n11; 2000\r\n12.5;250\r\n",
+            "t,rate\n10,1500\n11 s,2 Mbit/s\n12.5,250",
+            "t,rate [bit/s]\n10,1500000\n11,2000000\n12.5,250000",
+        ] {
+            assert_eq!(Series::parse(text, [Some("s"), Some("kbit/s")]).unwrap(), expected, "{text:?}");
+        }
+    }
+
+    #[test]
     fn bursts_keep_the_rates() {
-        let series = Series::parse("time [s],rate [Mbit/s]\n0,12\n20,0\n40,48\n").unwrap();
+        let series = Series::parse("time [s],rate [Mbit/s]\n0,12\n20,0\n40,48\n", [None; 2]).unwrap();
         let link = super::super::PRESETS.iter().find(|(name, ..)| *name == "tmobile-short").unwrap().2;
         let trace = series.bursty_trace(1500, &link, 1).unwrap();
         assert_eq!(trace, series.bursty_trace(1500, &link, 1).unwrap());
@@ -243,12 +257,8 @@ mod tests {
         for (csv, text) in [
             ("", " has fewer than two rows; write time,rate in each, e.g. \"0 s,10 Mbit/s\""),
             ("0 s,1mbit\n", " has fewer than two rows; write time,rate in each, e.g. \"0 s,10 Mbit/s\""),
-            ("0 s,1mbit\n1 s\n", ", line 2: 1 cells; write time,rate, e.g. \"0 s,10 Mbit/s\""),
+            ("0 s,1mbit\n\n1\n", ", line 3: 1 cells; write time,rate, e.g. \"0 s,10 Mbit/s\""),
             ("0 s,1mbit\n1 s,\n", ", line 2: no rate; fill the gap, with 0 bit/s if there was an outage"),
-            (
-                "t,r\n0 s,1mbit\n1 s,1mbit\n4 s,1mbit\n",
-                ", line 4: 4 s is 3 s after the row before, but the first two rows are 1 s apart; fill the gap, with 0 bit/s if there was an outage",
-            ),
             ("0 s,1mbit\n0 s,1mbit\n", ", line 2: 0 s after 0 s; times must increase, sort the rows"),
             ("0 s,1mbit\n1 s,1mbit\n0.5 s,1mbit\n", ", line 3: 500 ms after 1 s; times must increase, sort the rows"),
             ("0,1\n1,1\n", r#", line 1: "0" has no unit; write e.g. "5 ms""#),
@@ -259,7 +269,7 @@ mod tests {
             ("0 s,1bit\n99999999 s,1bit\n", " is longer than 4294967295 ms; split it"),
             ("0 s,99999999gbit\n1000 s,1gbit\n", " would make more than 50000000 lines, the limit; cut it"),
         ] {
-            let found = Series::parse(csv).and_then(|series| series.trace(1500)).unwrap_err();
+            let found = Series::parse(csv, [None; 2]).and_then(|series| series.trace(1500)).unwrap_err();
             assert_eq!(found.0, text, "{csv:?}");
         }
     }

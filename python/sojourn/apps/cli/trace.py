@@ -23,6 +23,11 @@ step = click.option(
     metavar="TIME",
     help="Width of the intervals over which rates are averaged.",
 )
+units = click.option(
+    "--units",
+    metavar="TIME,RATE",
+    help='Units of a series whose numbers have none, e.g. "ms,kbit/s" [s,Mbit/s for two columns without commas].',
+)
 output_file = click.option(
     "-o", "--output", "target", required=True, type=options.NEW_FILE, metavar="FILE", help="File to write."
 )
@@ -32,23 +37,25 @@ output_file = click.option(
 def command() -> None:
     """Measure, convert, generate and draw traces of delivery opportunities.
 
-    A trace is a file in Mahimahi's format, or a .csv file with a series of rates. A row of a .csv file has a time and
-    a rate, at equal intervals. Units are in the cells (0 s,10 Mbit/s) or in the header (time [s],rate [Mbit/s]).
+    A trace is a file in Mahimahi's format, or a series of rates: a .csv file, or two columns of numbers. A row has a
+    time and the rate from then on. Units are in the cells (0 s,10 Mbit/s), in the header (time [s],rate [Mbit/s]) or
+    given by --units.
     """
 
 
 @command.command("stats")
 @click.argument("files", nargs=-1, required=True, type=options.PATH, metavar="FILE...")
 @mtu
+@units
 @options.tables
 @options.as_json
-def stats_command(files: tuple[Path, ...], mtu_text: str, as_json: bool) -> None:
+def stats_command(files: tuple[Path, ...], mtu_text: str, units: str | None, as_json: bool) -> None:
     """Print rate, variability, autocorrelation, gaps and outages of traces."""
     from sojourn.apps.cli import output
-    from sojourn.io.traces.delivery import load_trace, trace_stats
+    from sojourn.io.traces.delivery import trace_stats
 
     mtu_bytes = _bytes(mtu_text)
-    found = [(file, trace_stats(load_trace(file, mtu=mtu_bytes), mtu=mtu_bytes)) for file in files]
+    found = [(file, trace_stats(_load(file, units, mtu=mtu_bytes), mtu=mtu_bytes)) for file in files]
     if as_json:
         output.print_json([{"file": str(file), **stats} for file, stats in found])
         return
@@ -61,13 +68,21 @@ def stats_command(files: tuple[Path, ...], mtu_text: str, as_json: bool) -> None
 @output_file
 @step
 @mtu
+@units
 @click.option("--bursts", metavar="PRESET", help="Group opportunities into bursts, as this preset of synth does.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Seed of the bursts.")
 @options.as_json
 def convert_command(
-    file: Path, target: Path, step: str, mtu_text: str, bursts: str | None, seed: int, as_json: bool
+    file: Path,
+    target: Path,
+    step: str,
+    mtu_text: str,
+    units: str | None,
+    bursts: str | None,
+    seed: int,
+    as_json: bool,
 ) -> None:
-    """Convert a series of rates (.csv) to opportunities, or opportunities to rates, by the file names.
+    """Convert a series of rates to opportunities, or opportunities to rates, by the file names.
 
     The rate of a row is valid until the next one. A trace has an opportunity at the end of each millisecond in which
     the accumulated rate reaches another MTU. With --bursts, opportunities are random with that mean rate. The trace
@@ -75,20 +90,20 @@ def convert_command(
     """
     from sojourn.apps.cli import output
     from sojourn.base.errors import InputError
-    from sojourn.io.traces.delivery import is_csv, load_trace, write_trace
+    from sojourn.io.traces.delivery import is_csv, is_series, write_trace
 
-    if is_csv(file) == is_csv(target):
+    if is_series(file) == is_csv(target):
         raise InputError(
             f"{target}: same kind as {file}; one must end in .csv and hold rates, the other must be a trace"
         )
-    if bursts is not None and not is_csv(file):
+    if bursts is not None and not is_series(file):
         raise InputError(f"--bursts: {file} already has bursts; leave the option out")
     if bursts is None and options.is_given("seed"):
         raise InputError("--seed: needs --bursts; leave the option out")
     if not is_csv(target) and options.is_given("step"):
         raise InputError(f"--step: {target} is a trace, which has no steps; leave the option out")
     mtu_bytes = _bytes(mtu_text)
-    opportunities = load_trace(file, mtu=mtu_bytes, bursts=bursts, seed=seed)
+    opportunities = _load(file, units, mtu=mtu_bytes, bursts=bursts, seed=seed)
     write_trace(opportunities, target, step_ms=_milliseconds("--step", step), mtu=mtu_bytes)
     if as_json:
         output.print_json({"file": str(target), "opportunities": len(opportunities)})
@@ -134,26 +149,41 @@ def synth_command(model: str, preset: str, duration: str, seed: int, target: Pat
 )
 @step
 @mtu
+@units
 @figure_options
 @options.as_json
 def plot_command(
-    files: tuple[Path, ...], target: Path | None, step: str, mtu_text: str, wanted: FigureArgs, as_json: bool
+    files: tuple[Path, ...],
+    target: Path | None,
+    step: str,
+    mtu_text: str,
+    units: str | None,
+    wanted: FigureArgs,
+    as_json: bool,
 ) -> None:
     """Draw the rate of traces over time, with their gaps of more than 100 ms."""
     from sojourn.figures.canvas import Sheet, style
     from sojourn.figures.trace import draw_traces
-    from sojourn.io.traces.delivery import load_trace
     from sojourn.model.analysis.labels import Name
 
     target = target or Path(f"trace{wanted.suffix}")
     wanted.check(target)
     mtu_bytes, step_ms = _bytes(mtu_text), _milliseconds("--step", step)
-    traces = [load_trace(file, mtu=mtu_bytes) for file in files]
+    traces = [_load(file, units, mtu=mtu_bytes) for file in files]
     with style(wanted.look):
         sheet = Sheet()
         draw_traces(traces, [Name(file.name) for file in files], sheet, step_ms=step_ms, mtu=mtu_bytes)
         notes = sheet.finish()
     wanted.write(sheet.figure, target, notes, {"traces": [str(file) for file in files]}, as_json)
+
+
+def _load(file: Path, units: str | None, **wanted: Any) -> Any:
+    """Read a trace; the units assumed for columns of numbers are told."""
+    from sojourn.io.traces.delivery import COLUMN_UNITS, has_columns, load_trace
+
+    if units is None and has_columns(file):
+        echo(f"Assumed: {file}: times and rates in {COLUMN_UNITS}; --units says others", err=True)
+    return load_trace(file, **wanted, units=units)
 
 
 def _bytes(text: str) -> int:

@@ -6,6 +6,7 @@ The core reads, converts, synthesises and computes statistics; this module handl
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,10 @@ from sojourn.base.inputs import read_text
 Opportunities = NDArray[np.uint32]
 """Times in ms of the opportunities of one lap, non-decreasing; the last one is the lap's length."""
 
+COLUMN_UNITS = "s,Mbit/s"
+"""Units of columns of numbers alone, as recordings of mobile networks have them."""
+COLUMNS = re.compile(rb"\s*[0-9.]+(?:[ \t]+|[ \t]*;[ \t]*)[0-9.]+[ \t]*(?:[\r\n]|\Z)")
+MAX_ROW = 1 << 10
 MTU = 1500
 """Default bytes per opportunity."""
 
@@ -46,19 +51,27 @@ def synth_lte(preset: str, seconds: int, seed: int) -> Opportunities:
     return _core.synth_lte(preset, seconds, seed)
 
 
-def load_trace(path: Path | str, *, mtu: int = MTU, bursts: str | None = None, seed: int = 1) -> Opportunities:
-    """Read a trace in Mahimahi's format, or a series of rates in a .csv file as opportunities of `mtu` bytes.
+def load_trace(
+    path: Path | str, *, mtu: int = MTU, bursts: str | None = None, seed: int = 1, units: str | None = None
+) -> Opportunities:
+    """Read a trace in Mahimahi's format, or a series of rates as opportunities of `mtu` bytes.
 
-    Opportunities of a series are evenly spaced, or in bursts as in a preset of `synth_lte`. Raises `InputError`.
+    A series has a row of a time and a rate for each, in a .csv file, or as two columns of numbers in any other file.
+    `units` are those of numbers without units, "s,Mbit/s"; such columns have these unless it is given. Opportunities of
+    a series are evenly spaced, or in bursts as in a preset of `synth_lte`. Raises `InputError`.
     """
-    if not is_csv(path):
+    if not is_series(path):
+        if units is not None:
+            raise InputError(f"units: {path} has opportunities in ms; leave the units out")
         return _core.load_trace(str(path))
     if bursts is not None and bursts not in (known := presets()):
         raise unknown("preset", bursts, list(known))
     try:
-        return _core.trace_of_csv(read_text(path, "CSV"), mtu, bursts, seed)
+        return _core.trace_of_csv(read_text(path, "CSV"), mtu, bursts, seed, _units(path, units))
     except InputError as error:
         text = str(error)
+        if units is None and "has no unit" in text:
+            text += f", or give those of all rows, --units {COLUMN_UNITS}"
         raise error if text.startswith(str(path)) else InputError(f"{path}{text}") from None
 
 
@@ -80,3 +93,28 @@ def trace_stats(opportunities_ms: Opportunities, *, mtu: int = MTU) -> dict[str,
 def is_csv(path: Path | str) -> bool:
     """Whether a file holds a series of rates, by its suffix."""
     return Path(path).suffix.lower() == ".csv"
+
+
+def is_series(path: Path | str) -> bool:
+    """Whether a file holds a series of rates, by its suffix, or by two columns in its first row."""
+    return is_csv(path) or has_columns(path)
+
+
+def has_columns(path: Path | str) -> bool:
+    """Whether the first row of a file has two numbers alone, separated by spaces, tabs or a semicolon."""
+    try:
+        with Path(path).open("rb") as file:
+            return COLUMNS.match(file.read(MAX_ROW)) is not None
+    except (OSError, ValueError):
+        return False
+
+
+def _units(path: Path | str, given: str | None) -> tuple[str, str] | None:
+    """Units of the times and rates of a series that have none."""
+    text = given or (COLUMN_UNITS if has_columns(path) else None)
+    if text is None:
+        return None
+    words = [word.strip() for word in text.split(",")]
+    if len(words) != 2 or not all(words):
+        raise InputError(f": units: {text!r} is not a unit of time and one of rate; write e.g. {COLUMN_UNITS}")
+    return words[0], words[1]
