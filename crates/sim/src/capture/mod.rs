@@ -13,11 +13,9 @@ pub mod replay;
 mod tests;
 
 use dissect::Dissector;
-use flate2::read::MultiGzDecoder;
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read as _};
 use std::net::IpAddr;
 
 /// The TCP and UDP packets of a capture file.
@@ -91,17 +89,32 @@ fn decompressed(data: &[u8]) -> Result<(Cow<'_, [u8]>, bool), String> {
     if !data.starts_with(&[0x1F, 0x8B]) {
         return Ok((data.into(), true));
     }
+    gunzip(data).map(|(bytes, is_whole)| (bytes.into(), is_whole))
+}
+
+/// The contents of a gzip file, and whether they are complete.
+#[cfg(not(target_arch = "wasm32"))]
+fn gunzip(data: &[u8]) -> Result<(Vec<u8>, bool), String> {
+    use flate2::read::MultiGzDecoder;
+    use std::io::{ErrorKind, Read as _};
     let mut bytes = Vec::new();
     let end = MultiGzDecoder::new(data).take(MAX_BYTES + 1).read_to_end(&mut bytes);
     match end.map_err(|error| error.kind()) {
         Ok(_) if bytes.len() as u64 > MAX_BYTES => Err("more than 4 GiB of packets; cut the capture".to_string()),
-        Ok(_) => Ok((bytes.into(), true)),
-        Err(ErrorKind::UnexpectedEof) => Ok((bytes.into(), false)),
+        Ok(_) => Ok((bytes, true)),
+        Err(ErrorKind::UnexpectedEof) => Ok((bytes, false)),
         Err(_) => Err("not a valid gzip file; the file is damaged".to_string()),
     }
 }
 
+/// Raises an error: the module for browsers is small.
+#[cfg(target_arch = "wasm32")]
+fn gunzip(_: &[u8]) -> Result<(Vec<u8>, bool), String> {
+    Err("compressed by gzip, which is not read here; decompress it first".to_string())
+}
+
 /// Maximum size of a capture after decompression, against files that are made to fill the memory.
+#[cfg(not(target_arch = "wasm32"))]
 const MAX_BYTES: u64 = 1 << 32;
 
 /// Maximum number of kinds that a note names.
