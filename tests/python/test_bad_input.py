@@ -132,7 +132,7 @@ def test_seeds_outside_the_sweep_are_pointed_at(cli: Cli, tmp_path: Path) -> Non
 
 FILE_CASES = {
     "missing scenario": (["run", "none.toml"], ["none.toml", "No such file"]),
-    "folder as scenario": (["run", "."], ["Is a directory"]),
+    "folder as scenario": (["run", "."], ["not a result", "no manifest.json"]),
     "missing study": (["sweep", "none.toml"], ["none.toml"]),
     "missing result": (["plot", "cdf", "none"], ["none", "no such result folder"]),
     "name of a module": (["labs", "1"], ['did you mean "lab"?', "python -m sojourn.labs"]),
