@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 import sojourn as sj
 from conftest import SHORT, Process, entries
+from shells import alive, eventually
 
 RAISING = {
     "attach": "limits, link",
@@ -261,19 +261,22 @@ def test_ctrl_c_passes_through_a_manager_in_a_program(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("seeds", ["1", "2"])
 def test_ctrl_c_ends_a_command_that_hangs_in_a_manager(tmp_path: Path, seeds: str) -> None:
-    body = f"open({str(tmp_path / 'pid')!r}, 'w').write(str(__import__('os').getpid()))\n        while True: pass"
+    body = f"open({str(tmp_path / 'pid')!r} + str(__import__('os').getpid()), 'w').close()\n        while True: pass"
     bad(tmp_path, "dequeue", "cx, queue", body)
     command = [sys.executable, "-m", "sojourn", "compare", "--aqm", "bad.py:Bad", "--seeds", seeds, "-o", "out"]
     running = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, start_new_session=True)
-    deadline = time.monotonic() + 30
-    while not ((tmp_path / "pid").exists() and (tmp_path / "pid").read_text()):
-        assert time.monotonic() < deadline, "it starts"
-        time.sleep(0.05)
+    eventually(lambda: bool(list(tmp_path.glob("pid*"))))
     os.killpg(running.pid, signal.SIGINT)
-    assert running.wait(10) == 130
+    assert running.wait(60) == 130
     assert "Interrupted" in running.communicate()[1]
-    hanging = int((tmp_path / "pid").read_text())
-    while Path(f"/proc/{hanging}/stat").exists() and " Z " not in Path(f"/proc/{hanging}/stat").read_text():
-        assert time.monotonic() < deadline, "the process of the run has ended as well"
-        time.sleep(0.05)
-    assert not entries(tmp_path) & {"out"} or not entries(tmp_path / "out")
+    # Also a process that started meanwhile has ended, and left nothing.
+    eventually(lambda: not any(alive(int(path.name[3:])) for path in tmp_path.glob("pid*")))
+    eventually(lambda: not entries(tmp_path) & {"out"} or not entries(tmp_path / "out"))
+
+
+def test_the_process_of_a_run_ends_after_its_parent() -> None:
+    parent = subprocess.Popen([sys.executable, "-c", ""])
+    parent.wait(60)
+    command = [sys.executable, "-m", "sojourn.studies.runs.worker", str(parent.pid)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as orphan:
+        assert orphan.wait(60) == 130

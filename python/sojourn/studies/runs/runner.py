@@ -236,6 +236,7 @@ class _Batch:
         self.shares: dict[Run, float] = {}
         self.workers: list[Worker] = []
         self.idle: list[Worker] = []
+        self._starting = threading.Lock()
 
     def do(self, run: Run) -> Result | None:
         """Find or do a run; None if it ran out of memory."""
@@ -260,7 +261,9 @@ class _Batch:
             print_line(progress, f"Memory needed: up to {memory.format_bytes(need)}{together}{free}")
 
     def close(self) -> None:
-        """Stop the processes, and remove partial results of lost ones."""
+        """Stop the processes, and remove partial results of lost ones; no process is started any more."""
+        with self._starting:
+            self.stop.set()
         for worker in self.workers:
             worker.stop()
         if self.workers and self.runner.root:
@@ -299,8 +302,12 @@ class _Batch:
     def _worker(self) -> Worker:
         with suppress(IndexError):
             return self.idle.pop()
-        worker = Worker(may_end=self.in_libraries)
-        self.workers.append(worker)
+        # A thread may get here while Ctrl-C ends the batch.
+        with self._starting:
+            if self.stop.is_set():
+                raise KeyboardInterrupt
+            worker = Worker(may_end=self.in_libraries)
+            self.workers.append(worker)
         return worker
 
     def _tick(self, run: Run, share: float) -> None:

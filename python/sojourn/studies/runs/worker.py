@@ -1,9 +1,9 @@
 """Runs in other processes.
 
-`python -m sojourn.runs.worker` is a process for queue managers in Python, which run one at a time per process, for
-those in shared libraries, which may crash, and for runs that may exhaust memory: it reads runs from its standard input,
-and writes progress and results to its standard output, pickled. It ends at end of input. The program's own main module
-is never loaded in it.
+`python -m sojourn.runs.worker PARENT` is a process for queue managers in Python, which run one at a time per process,
+for those in shared libraries, which may crash, and for runs that may exhaust memory: it reads runs from its standard
+input, and writes progress and results to its standard output, pickled. It ends at end of input, or within a second
+after its parent, even if a queue manager hangs. The program's own main module is never loaded in it.
 
 `do_tasks` is for processes started by others, perhaps on other machines: an executor calls it.
 """
@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
@@ -46,7 +47,7 @@ class Worker:
         `extra` is added to the environment.
         """
         path = os.pathsep.join(entry or str(Path.cwd()) for entry in sys.path)
-        command, pipe = [sys.executable, "-m", "sojourn.studies.runs.worker"], subprocess.PIPE
+        command, pipe = [sys.executable, "-m", "sojourn.studies.runs.worker", str(os.getpid())], subprocess.PIPE
         self._noise = tempfile.TemporaryFile() if may_end else None  # noqa: SIM115 (open as long as the process)
         env = {**os.environ, "PYTHONPATH": path, **(extra or {})}
         self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._noise, env=env)
@@ -182,6 +183,8 @@ class _WorkerTraceback(Exception):  # noqa: N818
 def main() -> None:
     """Do runs until the end of input."""
     signal.signal(signal.SIGINT, _interrupt)
+    # A process that starts while Ctrl-C ends its parent gets no signal.
+    threading.Thread(target=_end_after, args=(int(sys.argv[1]),), daemon=True).start()
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # output of a queue manager must not mix with the answers
 
@@ -205,6 +208,12 @@ def main() -> None:
             send("raised", (raised, traceback.format_exc()))
 
 
+def _end_after(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_S)
+    _interrupt(signal.SIGINT, None)
+
+
 def _interrupt(_signal: int, _frame: FrameType | None) -> None:
     """Exit at once and leave no partial files."""
     try:
@@ -225,6 +234,9 @@ def _do(
 def _answer(result: Result) -> Answer:
     return result.totals, {name: result.columns(name) for name in result.table_names}
 
+
+LOOK_S = 0.5
+"""Seconds between looks at the parent."""
 
 if __name__ == "__main__":
     main()
