@@ -4,7 +4,8 @@
 //! A [`Replay`] is open loop: senders do not react. It agrees to the nanosecond with the run in which the arrivals were
 //! recorded, in the simulator or in the Linux kernel, because a [`ReplayLink`] orders simultaneous events as that one
 //! does: the simulator takes departures first and has exact times, the recorded kernel takes arrivals first and has
-//! whole nanoseconds per packet. A recording with all [`Call`]s of its queue needs no link. A [`Comparison`] finds the first packet with different fates in two disciplines.
+//! whole nanoseconds per packet. A recording with all [`Call`]s of its queue needs no link. A [`Comparison`] finds the
+//! first packet with different fates in two disciplines.
 
 mod comparison;
 mod pattern;
@@ -374,7 +375,7 @@ impl<'a, Q: Qdisc<u32> + ?Sized> Replay<'a, Q> {
         let service = Some(Call { at: free, kind: CallKind::Service }).filter(|_| !self.idle);
         match (arrival, service) {
             (Some(Call { at, .. }), Some(_))
-                if at < self.free || at == self.free && self.link.arrival_first && !self.throttled =>
+                if at < free || at == free && self.link.arrival_first && !self.throttled =>
             {
                 arrival
             }

@@ -291,6 +291,17 @@ fn a_change_of_the_queue_precedes_its_instant() {
 }
 
 #[test]
+fn delayed_packets_are_requested_at_a_change_before_a_later_arrival() {
+    // A bucket of one packet: the second waits until 13 ms, the queue changes at 2 ms, the third packet comes at 4 ms.
+    let arrivals = arrivals_at(&[0, 0, 4_000_000]);
+    let change = ReplayChange { at: at(2_000_000), queue: Forward::boxed("droptail"), keeps: false };
+    let shaped = queue("tbf rate 1mbit burst 1600B limit 30kB", 9);
+    let replay = Replay::new(&arrivals, shaped, ReplayLink::simulator(RATE)).with_changes(vec![change]);
+    let dropped = Fate::Dropped { at: at(2_000_000), reason: DropReason::Replaced, arriving: false };
+    assert_eq!(replay.run(), [sent(0), dropped, sent(4_000_000)]);
+}
+
+#[test]
 fn a_scheduled_link_ends_transmissions_as_told() {
     let arrivals = arrivals_at(&[0, 0, 0]);
     let link = ReplayLink::scheduled(|start, bytes| start + Duration::from_nanos(i64::from(bytes) * 1000));

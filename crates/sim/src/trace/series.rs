@@ -1,7 +1,8 @@
 //! Rates over time as CSV, converted to and from opportunities.
 //!
-//! A row is `time,rate`, also separated by a semicolon, spaces or a tab. The rate holds until the next row, the last one as long as the one before it. Quantities have
-//! units in the cells (`0 s,10 Mbit/s`) or in the header (`time [s],rate [Mbit/s]`), or those that the caller gives.
+//! A row is `time,rate`, also separated by a semicolon, spaces or a tab. The rate holds until the next row, the last one
+//! as long as the one before it. Quantities have units in the cells (`0 s,10 Mbit/s`) or in the header (`time [s],rate
+//! [Mbit/s]`), or those that the caller gives.
 
 use super::lte::LONGEST_S;
 use super::{Lte, MAX_LINES, Trace, TraceError};
