@@ -163,3 +163,9 @@ def test_only_a_module_s_log_has_its_own_line(cli: Cli, tmp_path: Path) -> None:
         sj.diff(None, "codel", packets=10)
     path = written(tmp_path, [*text(), *traffic(40)])
     assert "leave it out" in cli("aqm", "diff", "--log", path, "--link", "up").stderr
+
+
+def test_a_log_of_very_many_creations_is_read(tmp_path: Path) -> None:
+    records = [*text(), *[event(CREATED_NS, log.CREATED)] * 50_000, *text(), *traffic(40)]
+    found = sj.diff(None, log=written(tmp_path, records))
+    assert found.source.startswith("40 arrivals of v0-1, part 50002 of 50002, ")

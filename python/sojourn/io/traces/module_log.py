@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,7 +70,7 @@ class _Part:
 
 
 def _format(start: bytes) -> np.dtype[np.void] | None:
-    """Records in the byte order in which the first one is of text; None if it is in neither."""
+    """Records in the byte order that makes the first one a text; None if neither does."""
     orders: list[np.dtype[np.void]] = [RECORD.newbyteorder("<"), RECORD.newbyteorder(">")]
     for order in orders:
         record = np.frombuffer(start, order, 1)[0]
@@ -90,20 +91,19 @@ def _records(path: Path) -> Records:
 def _parts(records: Records) -> Iterator[_Part]:
     """The parts of a log, each with its records between a creation and the next end."""
     kinds = records["kind"]
-    borders = np.flatnonzero(np.isin(kinds, [*ENDS]))
-    for place, start in enumerate(borders):
+    # A refused change leaves the queue as it was.
+    is_refused = (kinds == CHANGE) & (np.append(kinds[1:], 0) == REFUSED)
+    borders = np.flatnonzero(np.isin(kinds, [*ENDS]) & ~is_refused)
+    for start, end in zip_longest(borders, borders[1:]):
         if kinds[start] != CREATED:
             continue
-        after = borders[place + 1 :]
-        # A refused change leaves the queue as it was.
-        ends = [at for at in after if not (kinds[at] == CHANGE and kinds[at + 1 : at + 2].tolist() == [REFUSED])]
-        stop = int(ends[0]) if ends else len(records)
+        stop = len(records) if end is None else int(end)
         yield _Part(
             text=_text_before(records, int(start)),
             created_ns=int(records["now"][start]),
             first=int(records["number"][start]),
             records=records[start + 1 : stop],
-            end=int(kinds[stop]) if ends else None,
+            end=None if end is None else int(kinds[stop]),
         )
 
 
