@@ -10,11 +10,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import takewhile
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
-from sojourn.io.tc.options import convert
+from sojourn.io.tc.options import convert, take_values
 from sojourn.io.tc.records import Qdisc, TcConfig
 from sojourn.io.tc.red import red_weight
 from sojourn.io.tc.words import count_of
@@ -69,7 +68,7 @@ def translate(qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
     translator = _Translator(qdisc, _mapping_of(qdisc, config), config)
     rest = list(words)
     while rest:
-        rest = translator.translate_word(rest.pop(0), rest)
+        translator.translate_word(rest.pop(0), rest)
     parts = [translator.name, *translator.out, *red_weight(qdisc, config)]
     text = validated(qdisc, parts, translator.limit or "1000 packets", config)
     return TranslatedQdisc(text, (translator.limit,) if translator.limit else (), framing, translator.sets_link_limit)
@@ -88,26 +87,23 @@ class _Translator:
         self.limit = kind.default_limit
         self.sets_link_limit = False
 
-    def translate_word(self, word: str, rest: list[str]) -> list[str]:
-        """Translate a word with its values; returns the words after them."""
+    def translate_word(self, word: str, rest: list[str]) -> None:
+        """Translate a word with its values, which are taken from the words after it."""
         if self._is_flag(self._parameter(word)):
             self.out.append(self._parameter(word))
-            return rest
-        count = count_of(self.qdisc.kind, word)
-        count = len(list(takewhile(values.is_value, rest))) if count is None else min(count, len(rest))
-        given, rest = rest[:count], rest[count:]
+            return
+        given = take_values(self.qdisc.kind, word, rest)
         if word == "ewma":  # `red_weight` reads it with the thresholds
-            return rest
+            return
         try:
             is_known = self._translate_parameter(word, given)
         except InputError as error:
             if not self.qdisc.is_shown:  # tc refuses such a command
                 raise InputError(f"line {self.qdisc.line}: {self.qdisc.kind} {word}: {error}") from None
             self.config.note(self.qdisc.line, f"{self.qdisc.kind}: {word}: {error}")
-            return rest
+            return
         if not is_known and self.kind.defaults.get(word) != " ".join(given):
             self.config.note(self.qdisc.line, f"{self.qdisc.kind}: {' '.join([word, *given])}")
-        return rest
 
     def _translate_parameter(self, word: str, given: list[str]) -> bool:
         """Translate a word with its values; false if it has no equivalent."""
@@ -154,10 +150,7 @@ def _cake(qdisc: Qdisc, words: list[str], config: TcConfig) -> list[str]:
     while rest:
         word = rest.pop(0)
         group = next((name for name, members in CAKE.items() if word in members), word)
-        given = [rest.pop(0) for _ in range(min(count_of("cake", word) or 0, len(rest)))]
-        if count_of("cake", word) is None:
-            given = list(takewhile(values.is_value, rest))
-            rest = rest[len(given) :]
+        given = take_values("cake", word, rest)
         if word in CAKE_NOTES or count_of("cake", word) is None or (word in CAKE_VALUES and not given):
             reason = f": {CAKE_NOTES[word]}" if CAKE_NOTES.get(word) else ""
             config.note(qdisc.line, f"{qdisc.kind}: {' '.join([word, *given])}{reason}")

@@ -17,10 +17,16 @@ def pairs(kind: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     left = list(words)
     while left:
         word = left.pop(0)
-        count = count_of(kind, word)
-        count = len(list(takewhile(values.is_value, left))) if count is None else count
-        yield word, " ".join(left[:count])
-        del left[:count]
+        yield word, " ".join(take_values(kind, word, left))
+
+
+def take_values(kind: str, word: str, left: list[str]) -> list[str]:
+    """Take the values of a word from the words after it; an unknown word has the numbers there."""
+    count = count_of(kind, word)
+    count = len(list(takewhile(values.is_value, left))) if count is None else count
+    taken = left[:count]
+    del left[:count]
+    return taken
 
 
 def convert(of: Qdisc | Class, pair: tuple[str, str], read: Callable[[str], str], config: TcConfig) -> str:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from sojourn.base.errors import InputError
@@ -68,14 +68,14 @@ def _report_unused(device: Device, config: TcConfig) -> None:
             why = f"qdisc {handle} is {owners[handle].kind}, not {one_class.kind}"
             config.note(one_class.line, f"{one_class.title}: {why}; it is left out")
     for rule in device.filters:
-        if not _selects(device, rule.target):
+        if not _selects(device, owners, rule.target):
             config.note(rule.line, f"filter to {rule.target}: there is no such class; it is left out")
 
 
-def _selects(device: Device, target: str) -> bool:
-    """Whether a class that a filter names exists."""
+def _selects(device: Device, owners: Mapping[str, Qdisc], target: str) -> bool:
+    """Whether a class that a filter names exists; `owners` are the disciplines by handle."""
     handle, _, minor = target.partition(":")
-    owner = next((one for one in device.qdiscs.values() if one.handle == f"{handle}:"), None)
+    owner = owners.get(f"{handle}:")
     if owner is None or not minor:
         return False
     return target in device.classes or owner.kind in ("prio", "ets")
