@@ -10,6 +10,7 @@ from math import inf
 from sojourn.base.errors import InputError
 from sojourn.base.units import bits_per_second
 from sojourn.model.aqms.registry import parsed
+from sojourn.model.aqms.spelling import split_outside
 
 
 @dataclass(frozen=True)
@@ -115,14 +116,7 @@ def _with_leaf(part: str, new: str) -> str:
 def _braces(spelled: str) -> tuple[str, list[str]]:
     """Words before the braces, and the parts within them, which semicolons separate."""
     head, brace, rest = spelled.partition("{")
-    parts, depth = [""], 0
-    for char in rest.rstrip().removesuffix("}"):
-        depth += (char == "{") - (char == "}")
-        if char == ";" and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += char
-    return head.strip(), [part.strip() for part in parts] if brace else []
+    return head.strip(), split_outside(rest.rstrip().removesuffix("}"), ";") if brace else []
 
 
 def _name(spelled: str) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from sojourn import _core
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.values import bits, nanoseconds, octets
+from sojourn.model.aqms.spelling import split_outside
 
 TranslateQueue = Callable[[str, Mapping[str, Any]], Any]
 """Translator of a link's queue without a parent, given place and keys."""
@@ -81,7 +82,9 @@ def parent(place: str, link: Mapping[str, Any], make: TranslateQueue) -> Parent:
     aqm = link["aqm"]
     name, brace, inside = aqm["name"].partition("{")
     parts = (
-        [_parse_class(text) for text in _split(inside.rpartition("}")[0])] if brace and name.strip() != "tbf" else []
+        [_parse_class(text) for text in split_outside(inside.rpartition("}")[0], ";") if text]
+        if brace and name.strip() != "tbf"
+        else []
     )
     if name.strip() == "tbf":
         parts = [ClassSpec("tbf", 1, {}, (), inside.rpartition("}")[0].strip())]
@@ -219,19 +222,6 @@ def _bits(place: str, text: str) -> int:
     """Rate as written in braces, without a space."""
     found = _RATE.fullmatch(text)
     return bits(place, f"{found[1]} {found[2]}" if found else text)
-
-
-def _split(inside: str) -> Iterator[str]:
-    """Split at semicolons outside of inner braces."""
-    depth, text = 0, ""
-    for sign in f"{inside};":
-        depth += (sign == "{") - (sign == "}")
-        if sign == ";" and not depth:
-            if text.strip():
-                yield text.strip()
-            text = ""
-        else:
-            text += sign
 
 
 def _parse_class(text: str) -> ClassSpec:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sojourn.model.aqms.spelling import shown, spelled_aqm
+from sojourn.model.aqms.spelling import shown, spelled_aqm, split_outside
 
 if TYPE_CHECKING:
     from sojourn.model.results.result import Result
@@ -76,15 +76,7 @@ def _with_own(aqm: str, shared: Collection[str]) -> str:
 
 def _held(aqm: str) -> list[str]:
     """Parts in a queue manager's braces, split at the outer semicolons."""
-    content = aqm.partition("{")[2].rpartition("}")[0]
-    parts, depth = [""], 0
-    for character in content:
-        depth += (character == "{") - (character == "}")
-        if character == ";" and not depth:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return [part.strip() for part in parts]
+    return split_outside(aqm.partition("{")[2].rpartition("}")[0], ";")
 
 
 def differing(rows: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -63,17 +63,22 @@ def aqm_text(aqm: Aqm | type[Aqm] | str) -> str:
 
 def split_list(text: str) -> list[str]:
     """Split a list of AQMs at the commas outside brackets: "codel,fq(pie)"."""
-    parts, depth = [""], 0
-    for char in text:
-        depth += (char in "([{") - (char in ")]}")
-        if char == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += char
-    names = [part.strip() for part in parts]
+    names = split_outside(text, ",")
     if not all(names):
         raise InputError(f'--aqm: "{text}" has an empty name; write e.g. "codel,pie"')
     return names
+
+
+def split_outside(text: str, separator: str) -> list[str]:
+    """Split a text at the separators outside brackets; the parts have no spaces around them."""
+    parts, depth = [""], 0
+    for char in text:
+        depth += (char in "([{") - (char in ")]}")
+        if char == separator and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += char
+    return [part.strip() for part in parts]
 
 
 def param_words(name: str, value: object) -> list[str]:
