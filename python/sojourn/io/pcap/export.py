@@ -38,27 +38,27 @@ def export(result: Result, path: Path | str, *, side: str, link: str | None = No
     directions = {number: OUTBOUND if where == "in" else INBOUND for number, where in chosen if len(chosen) > 1}
     comment = f"{result.scenario.aqm}, seed {result.seed}, fingerprint {result.fingerprint}"
 
-    def write(file: IO[bytes]) -> None:
-        file.write(_section(comment))
-        file.write(_interface(name))
+    def packets() -> Iterator[bytes]:
         for row, packet in zip(frame.iter_rows(named=True), _recorded_packets(result, frame), strict=True):
             head, size = headers(packet)
             data = head + bytes(size - len(head)) if payload else head
-            file.write(_packet(row["stamp_ns"], data, size, _comment(row), directions.get(row["link"])))
+            yield _packet(row["stamp_ns"], data, size, _comment(row), directions.get(row["link"]))
 
-    write_file(path, write)
+    _write(path, comment, name, packets())
     return frame.height
 
 
 def write_packets(path: Path | str, comment: str, name: str, packets: Iterable[tuple[int, RecordedPacket]]) -> None:
     """Write the headers of packets with their times in ns, in order, as a capture of the interface `name`."""
+    blocks = (_packet(stamp_ns, *headers(packet), "", None) for stamp_ns, packet in packets)
+    _write(path, comment, name, blocks)
 
+
+def _write(path: Path | str, comment: str, name: str, packets: Iterable[bytes]) -> None:
     def write(file: IO[bytes]) -> None:
         file.write(_section(comment))
         file.write(_interface(name))
-        for stamp_ns, packet in packets:
-            head, size = headers(packet)
-            file.write(_packet(stamp_ns, head, size, "", None))
+        file.writelines(packets)
 
     write_file(path, write)
 
