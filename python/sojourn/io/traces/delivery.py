@@ -60,14 +60,17 @@ def load_trace(
     `units` are those of numbers without units, "s,Mbit/s"; such columns have these unless it is given. Opportunities of
     a series are evenly spaced, or in bursts as in a preset of `synth_lte`. Raises `InputError`.
     """
-    if not is_series(path):
+    is_columns = has_columns(path)
+    if not (is_columns or is_csv(path)):
         if units is not None:
             raise InputError(f"units: {path} has opportunities in ms; leave the units out")
         return _core.load_trace(str(path))
     if bursts is not None and bursts not in (known := presets()):
         raise unknown("preset", bursts, list(known))
     try:
-        return _core.trace_of_csv(read_text(path, "CSV"), mtu, bursts, seed, _units(path, units))
+        return _core.trace_of_csv(
+            read_text(path, "CSV"), mtu, bursts, seed, _units(units or (COLUMN_UNITS if is_columns else ""))
+        )
     except InputError as error:
         text = str(error)
         if units is None and "has no unit" in text:
@@ -109,10 +112,9 @@ def has_columns(path: Path | str) -> bool:
         return False
 
 
-def _units(path: Path | str, given: str | None) -> tuple[str, str] | None:
-    """Units of the times and rates of a series that have none."""
-    text = given or (COLUMN_UNITS if has_columns(path) else None)
-    if text is None:
+def _units(text: str) -> tuple[str, str] | None:
+    """Units of times and rates; None for an empty text."""
+    if not text:
         return None
     words = [word.strip() for word in text.split(",")]
     if len(words) != 2 or not all(words):
