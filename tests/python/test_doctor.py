@@ -129,7 +129,7 @@ def test_each_command_works_exactly_if_doctor_says_so(name: str, tmp_path: Path)
         if row["possible"]:
             continue
         assert done.returncode == 3
-        # The same text, but for the name of the interface.
+        # The same text except for the name of the interface.
         assert done.stderr.replace("--attach lo", "--attach") == f"Error: {row['text']}\n"
         assert row["text"].endswith(f"; {row['remedy']}")
     remedies = [row["remedy"] for row in (*rows.values(), *found["checks"]) if row["remedy"]]

@@ -26,7 +26,7 @@ PREFIXES = {**{short: direction for direction, short in TOWARDS.items()}, **{nam
 def apply_changes(scenario: Scenario, changes: Sequence[str], directions: Sequence[str]) -> Scenario:
     """Apply all changes in order.
 
-    Raises `InputError` if they change nothing, or if the bottleneck would move to a line whose rate nobody stated.
+    Raises `InputError` if they change nothing, or if the bottleneck would move to a line of unstated rate.
     """
     after = scenario
     for change in changes:

@@ -276,7 +276,7 @@ fn the_clock_of_a_compared_queue_never_goes_back() {
 
 #[test]
 fn a_change_of_the_queue_precedes_its_instant() {
-    // Two packets wait when the queue changes, at the instant at which the first would leave.
+    // Two packets wait; the queue changes when the first one would leave.
     let arrivals = arrivals_at(&[0, 0, 0]);
     let changed = |aqm, keeps| {
         let change = ReplayChange { at: at(PACKET), queue: queue(aqm, 9), keeps };

@@ -3,7 +3,8 @@
  * The log of log.h: a ring per queue, written under the queue's lock and read by one process at a time.
  *
  * A packet never waits for the log: a record that does not fit is counted, and the count precedes the next one that
- * does. The writer wakes nobody, which would take locks with the queue's held; the reader looks again every 100 ms.
+ * does. The writer does not wake the reader, since that takes locks with the queue's held; the reader looks again every
+ * 100 ms.
  *
  * This file is compiled into a kernel and is not part of Sojourn's programs; see LICENSE in this package.
  */

@@ -178,7 +178,7 @@ def plot_command(
 
 
 def _load(file: Path, units: str | None, **wanted: Any) -> Any:
-    """Read a trace; the units assumed for columns of numbers are told."""
+    """Read a trace; print the units that are assumed for columns of numbers."""
     from sojourn.io.traces.delivery import COLUMN_UNITS, has_columns, load_trace
 
     if units is None and has_columns(file):

@@ -53,7 +53,7 @@ def record_command(file: Path, words: Sequence[str], as_json: bool) -> None:
 @click.argument("words", nargs=-1, required=True, metavar="COMMAND...")
 @options.as_json
 def replay_command(file: Path, words: Sequence[str], as_json: bool) -> None:
-    """Run COMMAND in a network where the hosts of a recording respond as recorded; all other hosts are refused.
+    """Run COMMAND in a network of the hosts of a recording, which respond as recorded; all other hosts are refused.
 
     Links are shells that COMMAND starts: sojourn web replay FILE -- sojourn link --rate 10mbit -- sojourn web load URL.
     The exit code is the command's, or 1 if the command succeeds without a recorded response.

@@ -8,11 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+from sojourn.apps.web.proxy import last_line
 from sojourn.apps.web.replay import ENDED, READY, READY_S, SAID
 
 
 def main() -> None:
-    """Execute the command once the servers have told the token."""
+    """Execute the command once the servers have written the token."""
     folder, token, *command = sys.argv[1:]
     if reason := _failure(Path(folder), token):
         sys.exit(f"Error: {reason}")
@@ -27,7 +28,7 @@ def _failure(folder: Path, token: str) -> str:
     """Wait for the token; returns why it did not come, or nothing."""
     end = time.monotonic() + READY_S
     while True:
-        # No other server can tell it: a port that answers may be another program's.
+        # No other server writes it: a port that answers may be another program's.
         with contextlib.suppress(OSError):
             if (folder / READY).read_text(encoding="ascii") == token:
                 return ""
@@ -40,8 +41,8 @@ def _failure(folder: Path, token: str) -> str:
 
 def _said(folder: Path) -> str:
     with contextlib.suppress(OSError):
-        return ((folder / SAID).read_text(errors="replace").strip().splitlines() or ["nothing"])[-1]
-    return "nothing"
+        return last_line((folder / SAID).read_text(errors="replace"))
+    return last_line("")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Pages replayed by servers behind emulated links, where nothing else answers.
+"""Pages replayed by servers behind emulated links; nothing else answers.
 
 The servers are the peer of a closed shell, so names, addresses and ports lead to the replay or nowhere. The peer is
 also the name server: it knows no name but those of the recording, and counts the others.

@@ -187,7 +187,7 @@ def replay_setup(**settings: object) -> dict[str, Any]:
 
 
 def rate_text(bps: int) -> str:
-    """A rate in the largest unit of which it is a whole number."""
+    """A rate in the largest unit that gives a whole number."""
     units = (("Gbit/s", 10**9), ("Mbit/s", 10**6), ("kbit/s", 10**3))
     return next((f"{bps // size} {unit}" for unit, size in units if bps % size == 0), f"{bps} bit/s")
 
