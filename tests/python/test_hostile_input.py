@@ -341,6 +341,12 @@ def test_endless_files_are_refused(process: Process, tmp_path: Path, device: str
         assert "not a regular file" in ran.stderr
 
 
+def test_a_pipe_is_not_read_to_guess_its_kind(process: Process, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for words in (["plot", "cdf", "pipe"], ["trace", "plot", "pipe", "-o", "a.png"]):
+        assert process(*words).returncode == 2, words
+
+
 TWICE = {
     "codel target 5ms target 6ms": "target of codel is given twice",
     "codel ecn noecn": "ecn of codel is given twice",

@@ -16,7 +16,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["MAX_DEPTH", "parse_json", "parse_toml", "read_bytes", "read_text", "tomllib"]
+__all__ = ["MAX_DEPTH", "first_bytes", "parse_json", "parse_toml", "read_bytes", "read_text", "tomllib"]
 
 MAX_DEPTH = 64
 """Maximum nesting of tables and lists; our own files have six levels."""
@@ -40,6 +40,18 @@ def read_bytes(path: Path | str, kind: str = "file") -> bytes:
         raise InputError(f"{path}: {error.strerror}; give the path of a readable {kind}") from None
     except ValueError:
         raise InputError(f"{str(path)!r}: not a file name; give the path of a readable {kind}") from None
+
+
+def first_bytes(path: Path | str, count: int) -> bytes:
+    """Up to `count` bytes at the beginning of a regular file; none if it is something else or cannot be read."""
+    path = Path(path)
+    try:
+        if not path.is_file():
+            return b""
+        with path.open("rb") as file:
+            return file.read(count)
+    except (OSError, ValueError):
+        return b""
 
 
 def read_text(path: Path | str, kind: str = "TOML") -> str:

@@ -11,7 +11,7 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.base.errors import InputError
-from sojourn.base.inputs import read_bytes
+from sojourn.base.inputs import first_bytes, read_bytes
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,14 @@ def load_capture(path: Path | str) -> Capture:
 
 def is_capture(path: Path) -> bool:
     """Whether a file, plain or compressed by gzip, has a capture's magic number; false if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            magic = file.read(4)
-        if magic[:2] == GZIP:
+    magic = first_bytes(path, 4)
+    if magic[:2] == GZIP:
+        try:
             with gzip.open(path) as packed:
                 magic = packed.read(4)
-        return magic in MAGICS
-    except (OSError, EOFError, zlib.error):
-        return False
+        except (OSError, EOFError, zlib.error):
+            return False
+    return magic in MAGICS
 
 
 GZIP = b"\x1f\x8b"

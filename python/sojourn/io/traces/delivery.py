@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sojourn import _core
 from sojourn.base.errors import InputError, unknown
 from sojourn.base.files import write_file
-from sojourn.base.inputs import read_text
+from sojourn.base.inputs import first_bytes, read_text
 
 Opportunities = NDArray[np.uint32]
 """Times in ms of the opportunities of one lap, non-decreasing; the last one is the lap's length."""
@@ -105,11 +105,7 @@ def is_series(path: Path | str) -> bool:
 
 def has_columns(path: Path | str) -> bool:
     """Whether the first row of a file has two numbers alone, separated by spaces, tabs or a semicolon."""
-    try:
-        with Path(path).open("rb") as file:
-            return COLUMNS.match(file.read(MAX_ROW)) is not None
-    except (OSError, ValueError):
-        return False
+    return COLUMNS.match(first_bytes(path, MAX_ROW)) is not None
 
 
 def _units(text: str) -> tuple[str, str] | None:
