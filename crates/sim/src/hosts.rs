@@ -1,11 +1,11 @@
 //! Hosts of endpoints: addresses, the events that their programs have not taken yet, and every datagram sent.
 //!
-//! One table of addresses decides which host an address is, so two groups with one address share a host; a 5-tuple is a
-//! flow of the queues, whichever end opened it.
+//! A host has one address, so two groups with one address share a host; a 5-tuple is a flow of the queues, whichever end
+//! opened it.
 
 use crate::endpoint::{EndEvent, EndId, SendError, Side, Transmit};
 use crate::payload::Place;
-use crate::scenario::{Scenario, Traffic};
+use crate::scenario::{HostTable, Scenario, Traffic};
 use sojourn_aqm::{Ecn, Instant};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,10 +13,10 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 /// Hosts of all endpoints of a run.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    /// By address: the number of the host.
-    numbers: BTreeMap<IpAddr, u32>,
-    /// By group: addresses of its two hosts.
-    groups: Vec<Option<[IpAddr; 2]>>,
+    /// By number of a host: its address.
+    addresses: BTreeMap<u32, IpAddr>,
+    /// By group: whether its ends have addresses.
+    groups: Vec<bool>,
     /// By slot: the addresses of its ends.
     pairs: Vec<Option<Pair>>,
     /// Flow of each 5-tuple in use, by its lower and its higher address.
@@ -88,30 +88,26 @@ pub(crate) struct Decisions {
 
 impl Hosts {
     /// The hosts of a scenario's endpoints; none without any.
-    pub fn new(scenario: &Scenario) -> Option<Box<Self>> {
-        let endpoint = |traffic: &Traffic| match traffic {
-            Traffic::Endpoint(spec) => Some(spec.address.as_ref().map(|pair| pair.0)),
+    pub fn new(scenario: &Scenario, table: &HostTable) -> Option<Box<Self>> {
+        let is_endpoint = |traffic: &Traffic| match traffic {
+            Traffic::Endpoint(_) => true,
             #[cfg(feature = "quinn")]
-            Traffic::Tcp(file) if file.tcp.is_quinn() => Some(None),
-            _ => None,
+            Traffic::Tcp(file) => file.tcp.is_quinn(),
+            _ => false,
         };
-        let given: Vec<Option<Option<[IpAddr; 2]>>> =
-            scenario.flows.iter().map(|flow| endpoint(&flow.traffic)).collect();
-        given.iter().flatten().next()?;
-        let taken: Vec<IpAddr> = given.iter().flatten().flatten().flatten().copied().collect();
+        let groups: Vec<bool> = scenario.flows.iter().map(|flow| is_endpoint(&flow.traffic)).collect();
+        groups.iter().find(|&&is_endpoint| is_endpoint)?;
+        let mut addresses = table.addresses().clone();
+        let taken: BTreeSet<IpAddr> = addresses.values().copied().collect();
         let mut free = (1..).map(|number| IpAddr::from(Ipv4Addr::from_bits(FIRST_ADDRESS + number)));
-        let mut next = || free.find(|address| !taken.contains(address)).expect("10/8 has more addresses than groups");
-        let mut numbers = BTreeMap::new();
-        let mut assign = |(group, pair): (usize, Option<Option<[IpAddr; 2]>>)| {
-            let pair = pair?.unwrap_or_else(|| [next(), next()]);
-            for (end, address) in pair.into_iter().enumerate() {
-                numbers.entry(address).or_insert((2 * group + end) as u32);
-            }
-            Some(pair)
-        };
-        let groups = given.into_iter().enumerate().map(&mut assign).collect();
+        let mut next = || free.find(|address| !taken.contains(address)).expect("10/8 has more addresses than hosts");
+        let specs = (0..).zip(&scenario.flows).filter(|&(group, _)| groups[group as usize]);
+        for (source, sink) in specs.flat_map(|(group, flow)| (0..flow.count).map(move |i| table.pair(group, i))) {
+            addresses.entry(source).or_insert_with(&mut next);
+            addresses.entry(sink).or_insert_with(&mut next);
+        }
         Some(Box::new(Self {
-            numbers,
+            addresses,
             groups,
             pairs: Vec::new(),
             flows: BTreeMap::new(),
@@ -123,15 +119,12 @@ impl Hosts {
         }))
     }
 
-    /// Numbers of the hosts of a group, if it is one of endpoints.
-    pub fn numbers(&self, group: u32) -> Option<(u32, u32)> {
-        let [source, sink] = self.groups[group as usize]?;
-        Some((self.numbers[&source], self.numbers[&sink]))
-    }
-
-    /// Gives the ends of member `index` of a group their addresses; nothing for other groups.
-    pub fn add(&mut self, slot: u32, (group, index): (u32, u32)) {
-        let Some([source, sink]) = self.groups[group as usize] else { return };
+    /// Gives the ends of member `index` of a group the addresses of its two hosts; nothing for groups without addresses.
+    pub fn add(&mut self, slot: u32, (group, index): (u32, u32), (source, sink): (u32, u32)) {
+        if !self.groups[group as usize] {
+            return;
+        }
+        let (source, sink) = (self.addresses[&source], self.addresses[&sink]);
         let (slot, ports) = (slot as usize, u32::from(u16::MAX - EPHEMERAL) + 1);
         if slot >= self.pairs.len() {
             self.pairs.resize(slot + 1, None);

@@ -12,7 +12,7 @@ use crate::packet_capture::PacketCapture;
 use crate::probe::Recorder;
 use crate::report::report_links;
 use crate::sampler::Samplers;
-use crate::scenario::{LinkSpec, Scenario};
+use crate::scenario::{HostTable, LinkSpec, Scenario};
 #[cfg(feature = "engines")]
 use crate::simulation::OfferedPacket;
 use crate::simulation::Output;
@@ -65,7 +65,8 @@ impl<P: Recorder, T: Topology> Run<P, T> {
         let ledger = Ledger::new(scenario, window);
         let queues = scenario.queues().count();
         let mut network: Network<P, T> = Network::new(links, air, layout, ledger, P::new(&scenario.probes));
-        network.hosts = Hosts::new(scenario);
+        network.host_table = HostTable::of(scenario);
+        network.hosts = Hosts::new(scenario, &network.host_table);
         network.count_in_devices(&scenario.devices_of_hosts());
         let flows = Flows::new(scenario, seed, controls, &mut network);
         let samplers = Samplers::new(&scenario.probes, queues, flows.fixed().len());

@@ -40,6 +40,7 @@ mod rpm;
 mod send_buffer;
 mod senders;
 mod shapers;
+mod shared_hosts;
 mod super_packets;
 mod transfers;
 mod video;

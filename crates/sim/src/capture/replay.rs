@@ -11,6 +11,8 @@ use std::net::IpAddr;
 pub struct Replay {
     /// By source, destination and protocol, in the order of their first packets.
     pub flows: Vec<Vec<ReplayPacket>>,
+    /// Addresses of the source and of the sink of each flow.
+    pub ends: Vec<[IpAddr; 2]>,
     /// One per TCP connection that carries data, in the order of their first packets.
     pub transfers: Vec<Transfer>,
     /// Repairs of the capture.
@@ -37,6 +39,8 @@ pub struct Transfer {
     pub at: Duration,
     /// From the first sequence number to the last; at least 1.
     pub bytes: u64,
+    /// Addresses of the source and of the sink.
+    pub ends: [IpAddr; 2],
 }
 
 /// Artefacts of a capture that were repaired.
@@ -146,6 +150,7 @@ impl Replay {
             let number = *numbers.entry(ends).or_insert(replay.flows.len());
             if number == replay.flows.len() {
                 replay.flows.push(Vec::new());
+                replay.ends.push([packet.source.0, packet.destination.0]);
             }
             let headers = packet.ip_bytes.saturating_sub(packet.payload);
             replay.flows[number].push(ReplayPacket { at: *at, headers, payload: packet.payload, ecn: ecn(packet.ecn) });
@@ -199,7 +204,7 @@ fn stream(packet: &CapturedPacket, at: Duration, known: Option<Stream>, transfer
     let begins = packet.flags & SYN != 0;
     let first = packet.seq.wrapping_add(u32::from(begins));
     let mut stream = known.filter(|known| !begins || first == known.first).unwrap_or_else(|| {
-        transfers.push(Transfer { at, bytes: 0 });
+        transfers.push(Transfer { at, bytes: 0, ends: [packet.source.0, packet.destination.0] });
         Stream { transfer: transfers.len() - 1, first, end: first }
     });
     let ahead = first.wrapping_add(packet.payload).wrapping_sub(stream.end) as i32;
@@ -347,6 +352,7 @@ mod tests {
         let sent = |at, payload| ReplayPacket { at: Duration::from_nanos(at), headers: 52, payload, ecn: Ecn::Ect0 };
         assert_eq!(found.flows[0], [sent(0, 100), sent(1_234_567, 1448)]);
         assert_eq!(found.flows[1], [ReplayPacket { ecn: Ecn::Ce, ..sent(7, 80) }]);
+        assert_eq!(found.ends, [1, 9].map(|source| [[10, 0, 0, source], [10, 0, 0, 2]].map(IpAddr::from)));
         assert_eq!(found.packets(), 3);
     }
 
@@ -396,8 +402,9 @@ mod tests {
             segment(2 * S + 1, 78, 5, ACK),
         ];
         let found = replay(&packets, &CaptureFilter::default()).unwrap();
+        let ends = [[10, 0, 0, 1], [10, 0, 0, 2]].map(IpAddr::from);
         let expected =
-            [(0, 1800), (2 * S as i64, 5)].map(|(at, bytes)| Transfer { at: Duration::from_nanos(at), bytes });
+            [(0, 1800), (2 * S as i64, 5)].map(|(at, bytes)| Transfer { at: Duration::from_nanos(at), bytes, ends });
         assert_eq!(found.transfers, expected);
         assert!(
             replay(&[segment(0, 5, 0, ACK)], &CaptureFilter::default()).unwrap().transfers.is_empty(),

@@ -96,10 +96,11 @@ impl Flows {
         (opening, free): (Opening, Option<u32>),
         network: &mut Network<P, T>,
     ) -> Option<Component> {
-        let group = self.openers[i].group();
-        let slot = free.unwrap_or_else(|| network.add_slot((group, 0), &self.groups[group as usize].spec));
         let opener = &mut self.openers[i];
+        let (group, member) = (opener.group(), opener.member());
+        let slot = free.unwrap_or_else(|| network.add_slot((group, member), &self.groups[group as usize].spec));
         if free.is_some() {
+            network.move_slot(slot, (group, member));
             // Its timers were stopped when the previous connection closed.
             let memory = opening.replace(&mut self.slots[slot as usize].flow, now, opener.template());
             memory.into_iter().for_each(|exchanges| opener.recycle(exchanges));

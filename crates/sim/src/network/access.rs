@@ -71,14 +71,6 @@ impl Route {
         Origin { hosts: if to_sink { (source, sink) } else { (sink, source) }, class: self.class, flow }
     }
 
-    /// The number that queues use for a packet of `flow`: its own, or that of its tunnel.
-    #[cold]
-    pub fn visible_flow(&self, flow: u32) -> u32 {
-        // Tunnels count down from the maximum and flows up from 0, so no flow has a tunnel's number and no fingerprint
-        // changes.
-        if self.middlebox == Some(Middlebox::Tunnel) { NO_FLOW - 1 - self.hosts.0 } else { flow }
-    }
-
     /// The ECN field after the flow's middlebox.
     #[cold]
     pub fn rewrite_ecn(&self, ecn: Ecn) -> Ecn {

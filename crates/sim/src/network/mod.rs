@@ -31,7 +31,7 @@ use crate::link::{Departure, Link, MeteredQueue, NextCall, Pipe, PlannedChange, 
 use crate::packet::{Arrival, Handle, Packet, Packets};
 use crate::payload::PayloadPacket;
 use crate::probe::Probe;
-use crate::scenario::FlowSpec;
+use crate::scenario::{FlowSpec, HostTable};
 use crate::wlan::{QueueOwner, StationPlacement, Wlan, WlanSet};
 use access::{AccessPipes, PipeChoice};
 use hop::{HopKind, link_of};
@@ -63,6 +63,8 @@ pub(crate) struct Network<P, T: Topology> {
     ns2_order: bool,
     /// The hosts of endpoints, if the scenario has any.
     pub hosts: Option<Box<Hosts>>,
+    /// Numbers of the hosts of all flows.
+    pub host_table: HostTable,
     /// Number of the next flow.
     pub next_flow: u32,
     /// Events that the current step may still handle.
@@ -107,25 +109,25 @@ impl<P: Probe, T: Topology> Network<P, T> {
             awaiting_verdict: VecDeque::new(),
             ns2_order: false,
             hosts: None,
+            host_table: HostTable::default(),
             next_flow: 0,
             left: 0,
             unused: 0,
         }
     }
 
-    /// Adds a slot for flow number `index` of a group and returns it. Each group is one host at either end.
+    /// Adds a slot for flow number `index` of a group and returns it.
     pub fn add_slot(&mut self, (group, index): (u32, u32), spec: &FlowSpec) -> u32 {
         let slot = self.slots.routes.len() as u32;
         if slot == self.layout.flows() {
             self.make_room(2 * slot);
         }
-        let hosts = self.hosts.as_mut().and_then(|hosts| {
-            hosts.add(slot, (group, index));
-            hosts.numbers(group)
-        });
-        let hosts = hosts.unwrap_or((2 * group, 2 * group + 1));
-        let wired = || StationPlacement { paths: spec.paths.clone(), hosts, cells: (None, None) };
-        let placement = self.air.place_flow(group, spec).unwrap_or_else(wired);
+        let pair = self.host_table.pair(group, index);
+        if let Some(hosts) = &mut self.hosts {
+            hosts.add(slot, (group, index), pair);
+        }
+        let wired = || StationPlacement { paths: spec.paths.clone(), hosts: pair, cells: (None, None) };
+        let placement = self.air.place_flow(group, spec, pair).unwrap_or_else(wired);
         let transparent = self.slots.add((group, index), spec, &placement);
         if !transparent {
             self.events.enable_all();
@@ -144,6 +146,19 @@ impl<P: Probe, T: Topology> Network<P, T> {
         });
         if let Some(first) = slots.min() {
             self.slots.path_slots.insert(slot, (first, slot));
+        }
+    }
+
+    /// Moves a slot of a closed connection to the hosts of flow number `index` of its group. Stations stay.
+    pub fn move_slot(&mut self, slot: u32, (group, index): (u32, u32)) {
+        let (source, sink) = self.host_table.pair(group, index);
+        let route = &mut self.slots.routes[slot as usize];
+        let (is_source_wired, is_sink_wired) = (route.cell_at(true).is_none(), route.cell_at(false).is_none());
+        if is_source_wired {
+            route.hosts.0 = source;
+        }
+        if is_sink_wired {
+            route.hosts.1 = sink;
         }
     }
 
@@ -296,7 +311,7 @@ impl<P: Probe, T: Topology> Network<P, T> {
         let hops_left = if T::HAS_PATHS { self.slots.paths.len(route.paths, to_sink) - 1 } else { 0 };
         let (ecn, visible_flow) = match self.slots.has_middleboxes {
             false => (ecn, flow),
-            true => (route.rewrite_ecn(ecn), route.visible_flow(flow)),
+            true => (route.rewrite_ecn(ecn), self.slots.visible_flow(slot, flow)),
         };
         let dscp = dscp.unwrap_or(route.dscp);
         let packet = Packet { flow, slot, len, ecn, dscp, hops_left, segment, to_sink };

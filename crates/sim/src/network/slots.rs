@@ -84,11 +84,25 @@ impl Slots {
         self.route(slot).middlebox == Some(Middlebox::Bleach)
     }
 
+    /// The number that queues use for a packet of `flow`: its own, or that of its tunnel. The sources of a group are in
+    /// one tunnel, but each station has its own.
+    #[cold]
+    pub fn visible_flow(&self, slot: u32, flow: u32) -> u32 {
+        let route = self.route(slot);
+        if route.middlebox != Some(Middlebox::Tunnel) {
+            return flow;
+        }
+        // Tunnels count down from the maximum and flows up from 0, so no flow has a tunnel's number and no fingerprint
+        // changes.
+        let tunnel = route.cell_at(true).map_or(2 * self.details[slot as usize].group, |_| route.hosts.0);
+        NO_FLOW - 1 - tunnel
+    }
+
     /// Properties of a packet that a queue gets from its flow.
     #[inline(always)]
     pub fn origin(&self, packet: &Packet) -> Origin {
         let route = self.route(packet.slot);
-        let visible_flow = if self.has_middleboxes { route.visible_flow(packet.flow) } else { packet.flow };
+        let visible_flow = if self.has_middleboxes { self.visible_flow(packet.slot, packet.flow) } else { packet.flow };
         route.origin(packet.to_sink, visible_flow)
     }
 }

@@ -46,6 +46,12 @@ pub struct FlowSpec {
     /// Number of the station at one end, in a wireless LAN; by default the flows of the group take the stations in
     /// turn.
     pub station: Option<u32>,
+    /// Name of the host at the home: of the sinks of data over `link`, of the sources of data over `reverse`.
+    pub host: Option<String>,
+    /// Name of the host at the other end.
+    pub peer_host: Option<String>,
+    /// Number of hosts at the home, which the flows take in turn.
+    pub hosts: Option<u32>,
     /// Links that data and acknowledgments cross.
     pub paths: Paths,
     /// Other paths that events of the group choose, in the order of their names.
@@ -111,6 +117,9 @@ impl FlowSpec {
             route,
             return_route,
             station: table.field("station")?,
+            host: name_of_host(&table, "host")?,
+            peer_host: name_of_host(&table, "peer_host")?,
+            hosts: table.field("hosts")?,
             dscp: table.field("dscp")?,
             class: table.field("class")?,
             middlebox: table.field("middlebox")?,
@@ -182,6 +191,9 @@ impl FlowSpec {
         write(KEYS, "route", &self.route, &mut out);
         write(KEYS, "return_route", &self.return_route, &mut out);
         write(KEYS, "station", &self.station, &mut out);
+        write(KEYS, "host", &self.host, &mut out);
+        write(KEYS, "peer_host", &self.peer_host, &mut out);
+        write(KEYS, "hosts", &self.hosts, &mut out);
         write(KEYS, "access_rate", &self.access_rate, &mut out);
         write(KEYS, "access_delay", &self.access_delay, &mut out);
         write(KEYS, "rtt_stagger", &self.rtt_stagger, &mut out);
@@ -190,6 +202,13 @@ impl FlowSpec {
         write(KEYS, "middlebox", &self.middlebox, &mut out);
         self.traffic.write(&mut out);
         out
+    }
+}
+
+fn name_of_host(table: &Table, key: &str) -> Result<Option<String>, Error> {
+    match table.field::<Option<String>>(key)? {
+        Some(name) if name.trim().is_empty() => Err(table.error(key, "is empty; write a name, or leave it out")),
+        name => Ok(name),
     }
 }
 
@@ -283,6 +302,28 @@ pub(super) const KEYS: &[Key] = &[
         need: Need::Optional,
         doc: "With a wireless LAN at one end: number of the station there. Default: the flows of the group take the \
               stations in turn.",
+    },
+    Key {
+        name: "host",
+        kind: Kind::Text,
+        need: Need::Optional,
+        doc: "Name of the host at the home, where `forward` data end and `reverse` data begin; with `nodes` of the one at \
+              `to`. Groups with one name share a host, as queues that are fair between hosts see (CAKE), and its name may \
+              be the address of an `endpoint`. Default: a node of kind `host` or a station is the host, otherwise each \
+              group has its own; a `pcap` has those of its addresses.",
+    },
+    Key {
+        name: "peer_host",
+        kind: Kind::Text,
+        need: Need::Optional,
+        doc: "Name of the host at the other end, as `host`; with `nodes` of the one at `from`.",
+    },
+    Key {
+        name: "hosts",
+        kind: Kind::Count(1, MAX_FLOWS),
+        need: Need::Optional,
+        doc: "Number of hosts at the home, which the flows of the group take in turn. With `host` the first of them is \
+              the host of that name, and groups with equal names share the others as well. Default: `1`.",
     },
     Key {
         name: "access_rate",

@@ -16,6 +16,7 @@ mod flow;
 mod framing;
 mod graph;
 mod hop;
+mod hosts;
 mod implementation;
 mod keys;
 mod link;
@@ -47,6 +48,7 @@ pub use flow::{FlowSpec, MAX_FLOWS, Middlebox};
 pub use framing::Framing;
 pub use graph::{Graph, Node, NodeKind};
 pub use hop::Hop;
+pub use hosts::HostTable;
 pub use implementation::Implementation;
 pub use link::{DEFAULT_LIMIT, LinkChange, LinkSpec, MIN_MTU};
 pub use loss::{Gilbert, LossSpec};
@@ -295,6 +297,7 @@ impl Scenario {
         scenario.check_super_packets()?;
         scenario.check_effects(&folded.later)?;
         scenario.check_endpoints()?;
+        scenario.check_hosts()?;
         scenario.check_size()?;
         Ok(scenario)
     }

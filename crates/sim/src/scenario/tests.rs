@@ -3,6 +3,7 @@
 mod cells;
 mod changes;
 mod graph;
+mod hosts;
 mod links;
 mod wlan;
 

@@ -48,7 +48,7 @@ apps! {
 pub(crate) struct Client {
     pub group: u32,
     /// Index of the client in its group.
-    index: u32,
+    pub index: u32,
     app: AnyApp,
     actions: ActionQueue,
     /// Parameters of the connections, and the generator that seeds those of their congestion controls.

@@ -20,6 +20,9 @@ use std::collections::VecDeque;
 /// A source of connections.
 pub(crate) struct Generator {
     pub group: u32,
+    member: u32,
+    /// Connections opened.
+    opened: u32,
     pattern: AnyPattern,
     /// Parameters of the connections.
     pub template: ConnectionTemplate,
@@ -68,7 +71,7 @@ patterns! {
 }
 
 impl Generator {
-    pub(super) fn new(pattern: AnyPattern, group: u32, stop: Instant, rng: Rng) -> Self {
+    pub(super) fn new(pattern: AnyPattern, (group, member): (u32, u32), stop: Instant, rng: Rng) -> Self {
         let tcp = pattern.tcp();
         let template = if tcp.is_quic() {
             ConnectionTemplate::Quic(quic::QuicTemplate::new(tcp))
@@ -76,7 +79,12 @@ impl Generator {
             ConnectionTemplate::Tcp(TcpTemplate::new(tcp))
         };
         let (free, waiting, spare_exchanges) = (Vec::new(), VecDeque::new(), Vec::new());
-        Self { group, pattern, template, stop, free, open: 0, rng, waiting, spare_exchanges }
+        Self { group, member, opened: 0, pattern, template, stop, free, open: 0, rng, waiting, spare_exchanges }
+    }
+
+    /// Number in its group of the flow that the last connection opened is part of: each transfer of a capture is one.
+    pub fn member(&self) -> u32 {
+        if let AnyPattern::Transfers(_) = self.pattern { self.opened.saturating_sub(1) } else { self.member }
     }
 
     /// When [`Self::next`] must be called.
@@ -96,6 +104,7 @@ impl Generator {
         }
         let (requested_at, job) = self.waiting.pop_front()?;
         self.open += 1;
+        self.opened += 1;
         let rng = Rng::from_state(self.rng.next_u64());
         Some((Opening { requested_at, rng, job }, self.free.pop()))
     }

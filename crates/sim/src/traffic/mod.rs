@@ -80,7 +80,8 @@ impl TrafficSource {
         let udp = |flow| Self::Flow(AnyFlow::Udp(flow));
         let of_control = Rng::stream(seed, "cc", index as u64);
         let opener = |opener| Self::Opener(Box::new(opener));
-        let generator = |pattern| opener(Opener::Generator(Generator::new(pattern, group, stop, of_control.clone())));
+        let generator =
+            |pattern| opener(Opener::Generator(Generator::new(pattern, (group, member), stop, of_control.clone())));
         let client = |app| opener(Opener::Client(Client::new(app, (group, member), of_control.clone())));
         match &spec.traffic {
             #[cfg(feature = "quinn")]

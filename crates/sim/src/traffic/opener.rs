@@ -25,6 +25,14 @@ impl Opener {
         }
     }
 
+    /// Number in its group of the flow that the last connection opened is part of.
+    pub fn member(&self) -> u32 {
+        match self {
+            Self::Generator(generator) => generator.member(),
+            Self::Client(client) => client.index,
+        }
+    }
+
     /// When [`Self::next`] must be called.
     pub fn due(&self) -> Instant {
         match self {

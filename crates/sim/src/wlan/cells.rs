@@ -19,8 +19,9 @@ pub(crate) trait WlanSet: Send {
         &'a mut self,
         links: impl Iterator<Item = &'a mut dyn MeteredQueue>,
     ) -> impl Iterator<Item = &'a mut dyn MeteredQueue>;
-    /// Paths over queues and end hosts of the next flow of a group; `None` without wireless LANs.
-    fn place_flow(&mut self, group: u32, spec: &FlowSpec) -> Option<StationPlacement>;
+    /// Paths over queues and hosts of the next flow of a group, whose hosts at wired ends are `wired`; `None` without
+    /// wireless LANs.
+    fn place_flow(&mut self, group: u32, spec: &FlowSpec, wired: (u32, u32)) -> Option<StationPlacement>;
     /// Airtimes of the nodes from each instant of the window on, starting with instant `first`.
     fn airtimes(&self, first: usize) -> Option<Table>;
     /// The report of each cell from instant `number` of the window on, with the index of its link in the scenario; and
@@ -65,7 +66,7 @@ impl WlanSet for () {
     ) -> impl Iterator<Item = &'a mut dyn MeteredQueue> {
         links
     }
-    fn place_flow(&mut self, _: u32, _: &FlowSpec) -> Option<StationPlacement> {
+    fn place_flow(&mut self, _: u32, _: &FlowSpec, _: (u32, u32)) -> Option<StationPlacement> {
         None
     }
     fn airtimes(&self, _: usize) -> Option<Table> {
@@ -129,7 +130,7 @@ impl WlanSet for Cells {
         })
     }
 
-    fn place_flow(&mut self, group: u32, spec: &FlowSpec) -> Option<StationPlacement> {
+    fn place_flow(&mut self, group: u32, spec: &FlowSpec, wired: (u32, u32)) -> Option<StationPlacement> {
         let (source, sink) = spec.paths.stations(|hop| self.hops[hop].1.is_some());
         let mut station = |hop: Option<usize>| {
             let cell = hop.and_then(|hop| self.hops[hop].1)?;
@@ -152,7 +153,7 @@ impl WlanSet for Cells {
         let [data, acks] = [&spec.paths.data, &spec.paths.acks].map(|path| path.iter().map(queue).collect());
         Some(StationPlacement {
             paths: Paths { data, acks },
-            hosts: (host(source, 2 * group), host(sink, 2 * group + 1)),
+            hosts: (host(source, wired.0), host(sink, wired.1)),
             cells: (source.map(|(cell, _)| cell), sink.map(|(cell, _)| cell)),
         })
     }

@@ -7,6 +7,7 @@ use crate::scenario::keys::{Key, Kind, Need, Table, of_word, table};
 use crate::scenario::{Error, Files};
 use serde_json::{Map, Value};
 use std::io::Read as _;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 table! {
@@ -102,6 +103,15 @@ impl PcapSpec {
         let packets = (!self.sends_transfers()).then(|| self.replay.packets());
         let transfers = self.sends_transfers().then_some(transfers.len() as u64);
         ReplaySummary { packets, transfers, super_packets: cut, pieces, repairs: *repairs }
+    }
+
+    /// Addresses of the source and of the sink of each flow or transfer.
+    pub(in crate::scenario) fn replayed_ends(&self) -> impl Iterator<Item = [IpAddr; 2]> + '_ {
+        let (transfers, flows) = match self.sends_transfers() {
+            true => (&self.replay.transfers[..], &[][..]),
+            false => (&[][..], &self.replay.ends[..]),
+        };
+        transfers.iter().map(|transfer| transfer.ends).chain(flows.iter().copied())
     }
 
     /// Whether it replays the bytes of TCP connections as transfers, instead of packets.
