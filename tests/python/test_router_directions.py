@@ -110,10 +110,9 @@ def test_sections_of_sqm_have_their_sides() -> None:
 
 
 def test_options_of_sqm_that_are_unknown_are_said() -> None:
-    found = imported(
-        SQM.format("wan").replace("option qdisc 'cake'", "option shaper_burst '1'\n option qdisc 'cake_mq'")
-    )
-    assert found.notes == ("option shaper_burst '1'", "option qdisc 'cake_mq': cake is used")
+    text = SQM.format("wan").removesuffix(" option qdisc 'cake'\n")
+    found = imported(f"{text} option shaper_burst '1'\n option qdisc 'cake_mq'\n")
+    assert found.notes == ("line 14: option shaper_burst '1'", "line 15: option qdisc 'cake_mq': cake is used")
     assert imported(SQM.format("wan").replace("'90000'", "'90000'\n option verbosity '5'")).notes == ()
 
 

@@ -11,7 +11,8 @@ from click.testing import Result as Ran
 import sojourn as sj
 from conftest import Cli, printed_json
 from sojourn.base.errors import InputError
-from sojourn.io.tc import sqm, values
+from sojourn.io.tc import values
+from sojourn.io.tc.front_ends import sqm
 from sojourn.io.tc.scenario import ImportOptions, import_text, load
 
 ROUTERS = Path(__file__).parent / "routers"

@@ -26,8 +26,15 @@ hundreds."""
 def read(text: str) -> TcConfig:
     """Parse output and commands of tc; other lines are skipped."""
     given = numbered(text)
+    config = read_lines(given.lines)
+    config.is_json = given.is_json
+    return config
+
+
+def read_lines(lines: Sequence[tuple[int, str]]) -> TcConfig:
+    """Parse numbered lines of output and commands."""
     config, parts, current = TcConfig(), ShownParts(), UNNAMED
-    for number, line in _logical_lines(given.lines):
+    for number, line in _logical_lines(lines):
         words = _words(line)
         if shown_device := _shown_device(words):
             current = shown_device
@@ -45,8 +52,7 @@ def read(text: str) -> TcConfig:
             else:
                 _apply(config, number, command)
     parts.resolve(config)
-    config.is_json = given.is_json
-    route = DEFAULT_ROUTE.search("\n".join(line for _, line in given.lines))
+    route = DEFAULT_ROUTE.search("\n".join(line for _, line in lines))
     config.routed = route[1] if route else ""
     return config
 

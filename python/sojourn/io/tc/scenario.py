@@ -1,9 +1,10 @@
-"""Scenario from a router's tc output, tc commands or sqm-scripts configuration, with notes about unsupported parts."""
+"""Scenario from a router's tc output, tc commands or front end's configuration, with notes about unsupported parts."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -11,12 +12,13 @@ from typing import BinaryIO
 
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import read_text
-from sojourn.io.tc import sqm, values
+from sojourn.io.tc import values
 from sojourn.io.tc.directions import ImportOptions, directions
-from sojourn.io.tc.lines import read
+from sojourn.io.tc.front_ends import registry
+from sojourn.io.tc.lines import read, read_lines
 from sojourn.io.tc.objects import numbered
 from sojourn.io.tc.parents import EgressTree, tree
-from sojourn.io.tc.records import Device
+from sojourn.io.tc.records import Device, TcConfig
 from sojourn.model.scenarios.scenario import Scenario
 
 __all__ = ["ImportOptions", "ImportedScenario", "import_text", "load", "load_stream"]
@@ -63,7 +65,7 @@ def _imported(text: str, name: str, place: str, options: ImportOptions | None) -
     try:
         return import_text(text, name, options or ImportOptions())
     except InputError as error:
-        raise InputError(f"{place}: {_with_entry_numbers(str(error), _is_json(text))}") from None
+        raise InputError(f"{place}: {error}") from None
 
 
 def _is_json(text: str) -> bool:
@@ -80,17 +82,34 @@ def _with_entry_numbers(sentence: str, is_json: bool) -> str:
 
 def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenario:
     """Make a scenario called `name` from a configuration."""
-    from_sqm = sqm.is_sqm(text)
-    routes = re.findall(r"^default .*(?:\n\s+nexthop.*)*", text, re.MULTILINE) if from_sqm else []
-    config = read("\n".join([*sqm.commands(text), *routes]) if from_sqm else text)
-    if from_sqm:
-        config.notes += sqm.unsupported(text)
+    translation = registry.translate(text, options)
+    if translation is not None:
+        config = read_lines([*translation.commands, *_routes(text)])
+        config.notes += translation.notes
+        config.assumed += translation.assumed
+        return _scenario(config, name, translation.options)
+    try:
+        return _scenario(read(text), name, options)
+    except InputError as error:
+        raise InputError(_with_entry_numbers(str(error), _is_json(text))) from None
+
+
+def _routes(text: str) -> Iterator[tuple[int, str]]:
+    """Default routes beside a configuration, which tell the sides of its devices."""
+    for found in re.finditer(r"^default .*(?:\n[ \t]+nexthop.*)*", text, re.MULTILINE):
+        first = text.count("\n", 0, found.start()) + 1
+        yield from enumerate(found[0].split("\n"), first)
+
+
+def _scenario(config: TcConfig, name: str, options: ImportOptions) -> ImportedScenario:
+    """Make a scenario of a parsed configuration."""
     if options.class_id is not None:
         options = replace(options, class_id=values.class_id(options.class_id))
     down, up = directions(config, options)
     if down is None and up is None:
         raise InputError(
-            "no queue discipline in it; give the output of tc -s qdisc show, tc commands, or /etc/config/sqm"
+            "no queue discipline in it; give the output of tc -s qdisc show, tc commands, or the configuration of "
+            f"{', '.join(registry.FRONT_ENDS)}"
         )
     parts = [f"# Made from {_comment(name)} by `sojourn import tc`.", f"name = {json.dumps(name)}"]
     parts += ['duration = "60 s"', 'warmup = "10 s"', ""]
@@ -109,14 +128,8 @@ def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenari
         flows = _without(_without(flows, "voice"), "cbr")
         config.notes.append("netem: duplicate: calls and games are left out, which would count copies as packets")
 
-    def placed(sentences: list[str]) -> tuple[str, ...]:
-        """Sentences with places of the input; lines of the commands made from sqm's configuration are not in it."""
-        return tuple(
-            re.sub(r"^line \d+: ", "", one) if from_sqm else _with_entry_numbers(one, config.is_json)
-            for one in sentences
-        )
-
-    notes, assumed = placed(config.notes), placed(config.assumed)
+    notes = tuple(_with_entry_numbers(one, config.is_json) for one in config.notes)
+    assumed = tuple(_with_entry_numbers(one, config.is_json) for one in config.assumed)
     parts += [
         *(f"# Assumed: {_comment(one)}" for one in assumed),
         *(f"# Not understood: {_comment(one)}" for one in notes),

@@ -10,47 +10,38 @@ import re
 from collections.abc import Iterator, Mapping
 
 from sojourn.base.errors import InputError
+from sojourn.io.tc.directions import ImportOptions
+from sojourn.io.tc.front_ends import uci
+from sojourn.io.tc.front_ends.translation import Translation
 
 Options = Mapping[str, str]
 
 
-def is_sqm(text: str) -> bool:
+def recognises(text: str) -> bool:
     """Whether a text is a configuration of sqm-scripts."""
-    return re.search(r"^\s*config\s+queue\b", text, re.MULTILINE) is not None
+    return uci.holds(text, ["queue"])
 
 
-def commands(text: str) -> list[str]:
+def translate(text: str, options: ImportOptions) -> Translation:
     """Commands of tc for all enabled sections; raises `InputError` for unsupported ones."""
-    sections = list(_sections(text))
-    enabled = [one for one in sections if one.get("enabled") == "1"]
+    found = Translation(options)
+    sections = [one for one in uci.read(text, found) if one.kind == "queue"]
+    enabled = [one for one in sections if one.values.get("enabled") == "1"]
     if not enabled:
         raise InputError("no section of it is enabled; set option enabled '1' in the right one")
-    return [line for one in enabled for line in _section_commands(one)]
+    for one in enabled:
+        found.commands += [(one.line, command) for command in _section_commands(one.values)]
+        _report(found, one)
+    return found
 
 
-def unsupported(text: str) -> list[str]:
-    """Options of enabled sections that the commands do not have, each with its value."""
-    given = [option for one in _sections(text) if one.get("enabled") == "1" for option in one.items()]
-    unknown = [f"option {name} '{value}'" for name, value in given if name not in OPTIONS]
-    queues = [
-        f"option qdisc '{value}': cake is used" for name, value in given if name == "qdisc" and value == "cake_mq"
-    ]
-    return [*dict.fromkeys([*unknown, *queues])]
-
-
-def _sections(text: str) -> Iterator[Options]:
-    current: dict[str, str] | None = None
-    for line in text.splitlines():
-        if re.match(r"\s*config\s+queue\b", line):
-            if current is not None:
-                yield current
-            current = {}
-        elif (
-            option := re.match(r"""\s*option\s+(\w+)\s+(?:'([^']*)'|"([^"]*)"|(\S+))""", line)
-        ) and current is not None:
-            current[option[1]] = next(part for part in option.groups()[1:] if part is not None)
-    if current is not None:
-        yield current
+def _report(found: Translation, section: uci.Section) -> None:
+    """Report options that the commands do not have, each with its value."""
+    for name, value in section.values.items():
+        if name not in OPTIONS:
+            found.note(section.lines[name], f"option {name} '{value}'")
+        elif name == "qdisc" and value == "cake_mq":
+            found.note(section.lines[name], f"option qdisc '{value}': cake is used")
 
 
 def _section_commands(options: Options) -> Iterator[str]:
