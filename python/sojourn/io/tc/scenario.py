@@ -85,8 +85,9 @@ def import_text(text: str, name: str, options: ImportOptions) -> ImportedScenari
     translation = registry.translate(text, options)
     if translation is not None:
         config = read_lines([*translation.commands, *_routes(text)])
-        config.notes += translation.notes
-        config.assumed += translation.assumed
+        # Sentences about both directions are said once.
+        config.notes += dict.fromkeys(translation.notes)
+        config.assumed += dict.fromkeys(translation.assumed)
         return _scenario(config, name, translation.options)
     try:
         return _scenario(read(text), name, options)
