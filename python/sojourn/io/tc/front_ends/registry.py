@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sojourn.io.tc.directions import ImportOptions
-from sojourn.io.tc.front_ends import qosify, qosmate, sqm
+from sojourn.io.tc.front_ends import libreqos, qosify, qosmate, sqm
 from sojourn.io.tc.front_ends.translation import Translation
 
 
@@ -23,6 +23,7 @@ FRONT_ENDS = {
     "sqm-scripts": FrontEnd(sqm.recognises, sqm.translate),
     "qosify": FrontEnd(qosify.recognises, qosify.translate),
     "QoSmate": FrontEnd(qosmate.recognises, qosmate.translate),
+    "LibreQoS": FrontEnd(libreqos.recognises, libreqos.translate),
 }
 """Front ends by name; the first one that recognises a text reads it."""
 
