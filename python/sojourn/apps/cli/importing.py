@@ -15,7 +15,7 @@ from sojourn.apps.cli.terminal import echo
 
 @click.group("import", cls=Group)
 def command() -> None:
-    """Make scenarios from the output and commands of tc, OpenWrt's sqm-scripts, and captures."""
+    """Make scenarios from the output and commands of tc, programs that configure it, and captures."""
 
 
 @command.command("tc")
@@ -26,7 +26,12 @@ def command() -> None:
 @click.option("--rate", metavar="RATE", help="Line rate; required if nothing shapes [1 Gbit/s behind shapers].")
 @click.option("--download", metavar="DEV", help="Device that sends to the home [from ifb devices and filters].")
 @click.option("--upload", metavar="DEV", help="Device that sends to the Internet.")
-@click.option("--class", "class_id", metavar="ID", help="Class of htb that carries the traffic, e.g. 1:11.")
+@click.option(
+    "--class",
+    "class_id",
+    metavar="ID",
+    help="Class of htb that carries the traffic, e.g. 1:11; subscriber of LibreQoS.",
+)
 @options.as_json
 def tc_command(
     file: Path,
@@ -40,7 +45,8 @@ def tc_command(
     """Make a scenario of a router's queues.
 
     FILE has the output of tc -s -d qdisc show (also of tc class show, tc filter show and ip route, one after another,
-    as text or JSON), or commands of tc, or is OpenWrt's /etc/config/sqm; - is standard input. The scenario has the two
+    as text or JSON), or commands of tc, or is the configuration of a program that runs them: sqm-scripts, qosify,
+    QoSmate, LibreQoS (--class names the subscriber) or cake-autorate; - is standard input. The scenario has the two
     directions of the home's link and typical concurrent traffic of a home. Understood parts, guesses and unsupported
     parts are listed by line.
     """

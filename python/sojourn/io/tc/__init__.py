@@ -1,1 +1,1 @@
-"""Import of routers' configurations: output of `tc`, commands of `tc`, and OpenWrt's `/etc/config/sqm`."""
+"""Import of routers' configurations: output of `tc`, commands of `tc`, and files of programs that run them."""

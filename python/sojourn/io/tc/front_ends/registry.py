@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sojourn.io.tc.directions import ImportOptions
-from sojourn.io.tc.front_ends import libreqos, qosify, qosmate, sqm
+from sojourn.io.tc.front_ends import autorate, libreqos, qosify, qosmate, sqm
 from sojourn.io.tc.front_ends.translation import Translation
 
 
@@ -24,6 +24,7 @@ FRONT_ENDS = {
     "qosify": FrontEnd(qosify.recognises, qosify.translate),
     "QoSmate": FrontEnd(qosmate.recognises, qosmate.translate),
     "LibreQoS": FrontEnd(libreqos.recognises, libreqos.translate),
+    "cake-autorate": FrontEnd(autorate.recognises, autorate.translate),
 }
 """Front ends by name; the first one that recognises a text reads it."""
 
