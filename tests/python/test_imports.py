@@ -20,7 +20,7 @@ ROOT = Path(sojourn.__file__).parent
 ORDER = (
     *("base", "io.traces", "model.aqms", "model.ccs", "model.analysis", "figures", "model.results", "engines"),
     *("model.scenarios",),
-    *("io.logs", "io.pcap", "io.qlog", "io.flent", "io.tc"),
+    *("io.logs", "io.pcap", "io.qlog", "io.flent", "io.measured", "io.tc"),
     *("studies.runs", "studies", "studies.fitting", "studies.hunting", "studies.gating", "apps.gym", "apps.net"),
     *("engines.validation", "engines.kernel", "engines.ns2", "engines.emulated"),
     *("apps.web", "apps.lab", "papers", "papers.report", "studies.score", "apps.cli", "apps.labs"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GROUPS = {
     **dict.fromkeys(("aqms", "ccs", "analysis", "results", "scenarios"), "model"),
-    **dict.fromkeys(("traces", "logs", "pcap", "qlog", "flent", "tc"), "io"),
+    **dict.fromkeys(("traces", "logs", "pcap", "qlog", "flent", "measured", "tc"), "io"),
     **dict.fromkeys(("kernel", "ns2", "emulated", "validation"), "engines"),
     **dict.fromkeys(("runs", "fitting", "hunting", "gating", "score"), "studies"),
     "report": "papers",

@@ -51,15 +51,16 @@ def export_command(result: Path, target: Path, test: str | None, title: str | No
 @options.tables
 @options.as_json
 def show_command(file: Path, as_json: bool) -> None:
-    """Print the series of a data file: mean and quantiles of the samples during the test's traffic.
+    """Print the series of a data file or a measured log: mean and quantiles of the samples during the test's traffic.
 
     Averages and sums that Flent has computed are those of its steps.
     """
     from sojourn.apps.cli import output
-    from sojourn.io.flent.files import load_flent
     from sojourn.io.flent.summary import summary
+    from sojourn.io.measured.files import load_measured
 
-    data = load_flent(file)
+    data, notes = load_measured(file)
+    options.warn([f"{file}: {note}" for note in notes])
     rows = summary(data)
     about = {"test": data.name, "title": str(data.metadata.get("TITLE") or ""), "traffic_s": list(data.traffic_s)}
     if as_json:

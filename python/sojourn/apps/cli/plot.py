@@ -26,8 +26,8 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command(
     "plot",
-    help=f"Draw results. RESULT is a result folder, a folder that holds several, a log, a capture, or a data "
-    f"file of Flent.\n\n{KIND_LIST}",
+    help=f"Draw results. RESULT is a result folder, a folder that holds several, a log, a capture, or "
+    f"measurements: a data file of Flent, or a log of iperf3, irtt, ping or cake-autorate.\n\n{KIND_LIST}",
 )
 @click.argument("kind", shell_complete=names.FIGURES)
 @click.argument("results", nargs=-1, required=True, type=options.PATH)
@@ -56,7 +56,7 @@ def command(
     from sojourn import figures
     from sojourn.base.errors import InputError, known_name
     from sojourn.figures.api import draw
-    from sojourn.io.flent.files import is_flent
+    from sojourn.io.measured.files import is_measured, load_measured
     from sojourn.io.pcap.capture import is_capture
     from sojourn.model.analysis.labels import names_of
     from sojourn.studies.runs.store import load_all
@@ -77,14 +77,17 @@ def command(
         drawn, notes = of_captures.draw(kind, captures, getattr(drawer, "keywords", {}), wanted.look)
         wanted.write(drawn.figure, target, notes, {"captures": [str(path) for path in captures]}, as_json)
         return
-    files = [path for path in results if is_flent(path)]
+    files = [path for path in results if is_measured(path)]
     if files:
         if link is not None:
-            raise InputError("--link: a data file of Flent has no links; leave it out")
+            raise InputError("--link: measurements have no links; leave it out")
         from sojourn.io.flent import figures as of_flent
 
+        measured = {path: load_measured(path) for path in files}
+        options.warn([f"{path}: {note}" for path, (_, told) in measured.items() for note in told])
         rest = load_all([path for path in results if path not in files])
-        drawn, notes = of_flent.draw(kind, files, rest, getattr(drawer, "keywords", {}), wanted.look)
+        data = {path: one for path, (one, _) in measured.items()}
+        drawn, notes = of_flent.draw(kind, data, rest, getattr(drawer, "keywords", {}), wanted.look)
         wanted.write(drawn.figure, target, notes, {"results": [str(path) for path in results]}, as_json)
         return
     loaded = load_all(list(results))

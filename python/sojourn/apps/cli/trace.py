@@ -71,6 +71,8 @@ def stats_command(files: tuple[Path, ...], mtu_text: str, units: str | None, as_
 @units
 @click.option("--bursts", metavar="PRESET", help="Group opportunities into bursts, as this preset of synth does.")
 @click.option("--seed", default=1, show_default=True, type=click.IntRange(min=0), help="Seed of the bursts.")
+@click.option("--series", metavar="NAME", help="Series of a measured log [the only one].")
+@click.option("--delay", is_flag=True, help="Write delays for a link's delay_trace: half of a log's round-trip times.")
 @options.as_json
 def convert_command(
     file: Path,
@@ -80,6 +82,8 @@ def convert_command(
     units: str | None,
     bursts: str | None,
     seed: int,
+    series: str | None,
+    delay: bool,
     as_json: bool,
 ) -> None:
     """Convert a series of rates to opportunities, or opportunities to rates, by the file names.
@@ -87,11 +91,22 @@ def convert_command(
     The rate of a row is valid until the next one. A trace has an opportunity at the end of each millisecond in which
     the accumulated rate reaches another MTU. With --bursts, opportunities are random with that mean rate. The trace
     ends with its last opportunity.
+
+    FILE may be a measured log: the output of iperf3 -J, irtt or ping, a log of cake-autorate, or a data file of Flent.
+    Its rates become a .csv file, with --delay its delays a delay_trace, both at the times of the measurements. --delay
+    also takes two columns of times and delays.
     """
     from sojourn.apps.cli import output
     from sojourn.base.errors import InputError
+    from sojourn.io.measured.files import is_measured
     from sojourn.io.traces.delivery import is_csv, is_series, write_trace
 
+    if delay or is_measured(file):
+        _refuse_given(("step", "mtu_text", "bursts", "seed"), file)
+        _convert_measured(file, target, (units, series, delay), as_json)
+        return
+    if series is not None:
+        raise InputError(f"--series: {file} is no measured log; leave the option out")
     if is_series(file) == is_csv(target):
         raise InputError(
             f"{target}: same kind as {file}; one must end in .csv and hold rates, the other must be a trace"
@@ -109,6 +124,45 @@ def convert_command(
         output.print_json({"file": str(target), "opportunities": len(opportunities)})
     else:
         echo(f"Trace: {target}, {len(opportunities)} opportunities in {opportunities[-1] / 1000:g} s")
+
+
+def _refuse_given(names: Sequence[str], file: Path) -> None:
+    """Refuse options that change nothing; raises `InputError`."""
+    from sojourn.base.errors import InputError
+
+    for name in names:
+        if options.is_given(name):
+            option = name.removesuffix("_text")
+            raise InputError(f"--{option}: {file} is written at its own times; leave the option out")
+
+
+def _convert_measured(file: Path, target: Path, how: tuple[str | None, str | None, bool], as_json: bool) -> None:
+    """Write rates or delays at the times of their measurements; `how` has --units, --series and --delay."""
+    from sojourn.apps.cli import output
+    from sojourn.base.errors import InputError
+    from sojourn.base.files import write_file
+    from sojourn.io.measured import traces
+    from sojourn.io.measured.files import is_measured
+    from sojourn.io.traces.delivery import is_csv
+
+    units, series, delay = how
+    is_log = is_measured(file)
+    if is_csv(target) == delay:
+        name = "another name than .csv" if delay else ".csv; convert that to opportunities"
+        raise InputError(f"{target}: rates go into a .csv file, and delays into another; give {name}")
+    if (is_log and units is not None) or (not is_log and series is not None):
+        unused = "--units" if is_log else "--series"
+        raise InputError(
+            f"{unused}: {file} is {'a log with its own units' if is_log else 'no log'}; leave the option out"
+        )
+    text, notes = traces.of_log(file, series, delay=delay) if is_log else (traces.of_columns(file, units), ())
+    options.warn([f"{file}: {note}" for note in notes])
+    write_file(target, lambda out: out.write(text.encode()))
+    steps = text.count("\n") - (not delay)
+    if as_json:
+        output.print_json({"file": str(target), "steps": steps})
+    else:
+        echo(f"Trace: {target}, {steps} steps")
 
 
 @command.command("synth")

@@ -22,7 +22,7 @@ from sojourn.figures.scales import Span, sojourn_axis
 from sojourn.figures.timeseries import draw_series
 from sojourn.io.flent.call import DELAY
 from sojourn.io.flent.export import export
-from sojourn.io.flent.files import Array, FlentData, is_statistic, load_flent
+from sojourn.io.flent.files import Array, FlentData, is_statistic
 from sojourn.io.flent.tests import DIRECTIONS
 from sojourn.model.analysis.labels import Name, names_of
 
@@ -41,7 +41,7 @@ MAX_NAME_BESIDE = 20
 
 def draw(
     kind: str,
-    files: Sequence[Path],
+    files: Mapping[Path, FlentData],
     results: Sequence[Result],
     arguments: Mapping[str, Any],
     look: Look | None = None,
@@ -49,9 +49,9 @@ def draw(
     """Draw data files and results as a figure kind; returns the figure and the notes that are not in it."""
     if kind not in DRAWERS:
         known = ", ".join(DRAWERS)
-        raise InputError(f"{files[0]}: {kind} cannot be drawn from a data file of Flent; expected one of {known}")
+        raise InputError(f"{next(iter(files))}: {kind} cannot be drawn from measurements; expected one of {known}")
     if arguments:
-        raise InputError(f"{files[0]}: a data file of Flent has its own steps and length; leave the options out")
+        raise InputError(f"{next(iter(files))}: measurements have their own steps and length; leave the options out")
     from_results = of_results(results, names_of(results))
     tests = [*of_files(files, {str(one.name) for one in from_results}), *from_results]
 
@@ -97,11 +97,16 @@ class TestData:
         names = [
             name
             for name in self.data.results
-            if name.split(" ")[0] in ("TCP", "UDP")
+            if name.split(" ")[0] in FLOWS
             and not (name.endswith(COMPUTED) or is_statistic(name))
             and self.data.unit(name) == "Mbit/s"
         ]
         return {name: self.data.steps(name) for name in names}
+
+    @property
+    def limits(self) -> dict[str, tuple[Array, Array]]:
+        """Times in s and rates in Mbit/s of shapers."""
+        return {name: self.data.steps(name) for name in self.data.results if name.startswith("Shaper ")}
 
     def rate(self, direction: str) -> tuple[Array, Array] | None:
         """Times in s and goodput in Mbit/s of all flows of a direction; None if there are none."""
@@ -118,14 +123,14 @@ class TestData:
         return max(self.data.x_values)
 
 
-def of_files(paths: Sequence[Path], used_names: Collection[str] = ()) -> list[TestData]:
-    """Read files, named by the words of their titles that not all share, if unique, otherwise by file name."""
-    data = [load_flent(path) for path in paths]
+def of_files(files: Mapping[Path, FlentData], used_names: Collection[str] = ()) -> list[TestData]:
+    """Data of files, named by the words of their titles that not all share, if unique, otherwise by file name."""
+    data = list(files.values())
     words = [str(one.metadata.get("TITLE") or "").split() for one in data]
     shared = set.intersection(*map(set, words)) if len(words) > 1 else set()
     titles = [" ".join(word for word in title if word not in shared) for title in words]
     counts = Counter([*titles, *used_names])
-    names = [title if title and counts[title] == 1 else path.name for title, path in zip(titles, paths, strict=True)]
+    names = [title if title and counts[title] == 1 else path.name for title, path in zip(titles, files, strict=True)]
     return [TestData(Name(_shortened(name)), one) for name, one in zip(names, data, strict=True)]
 
 
@@ -248,18 +253,19 @@ def _rates(tests: Sequence[TestData], sheet: Sheet) -> None:
     """Goodput of each flow over time, a panel per file."""
     panels = sheet.panels(len(tests), height=2.4 if len(tests) == 1 else 1.6)[:, 0]
     flows = {one.name: dict(list(one.flows.items())[: 2 * MAX_SERIES]) for one in tests}
-    channels = Channels(Name(name.split(" ", 1)[1]) for series in flows.values() for name in series)
+    drawn = {one.name: flows[one.name] | one.limits for one in tests}
+    channels = Channels(Name(name.split(" ", 1)[1]) for series in drawn.values() for name in series)
     for one, axes in zip(tests, panels, strict=True):
         if not one.flows:
             raise InputError(f"{one.name}: no flows in it; draw timeseries of its pings")
         if len(flows[one.name]) < len(one.flows):
             sheet.note(f"{one.name}: the first {len(flows[one.name])} of {len(one.flows)} flows")
-        for name, (times, values) in flows[one.name].items():
+        for name, (times, values) in drawn[one.name].items():
             short = Name(name.split(" ", 1)[1])
             marks.line(axes, times, values, str(short), **{**channels.line(short), "linewidth": thin(0.8)})
         axes.set_xlim(0, max(other.duration_s for other in tests))
         axes.set_ylim(bottom=0)
-        axes.set_ylabel("goodput [Mbit/s]")
+        axes.set_ylabel("rate [Mbit/s]" if one.limits else "goodput [Mbit/s]")
         scales.title(axes, str(one.name))
     panels[-1].set_xlabel("time [s]")
     sheet.legend(channels.legend())
@@ -307,6 +313,8 @@ def _mean_ping(one: TestData) -> pl.DataFrame:
 
 
 PING = "Ping (ms) "
+FLOWS = ("TCP", "UDP", "Interface")
+"""First words of the series with rates; those of an interface are of all its flows."""
 COMPUTED = (" avg", " sum", " fairness", " totals")
 """Suffixes of the series that Flent computes."""
 Drawer = Callable[[Sequence[TestData], "Sheet"], None]

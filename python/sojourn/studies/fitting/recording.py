@@ -1,4 +1,4 @@
-"""Numbers of a recording with their uncertainty: a data file of Flent, or a capture beside the senders.
+"""Numbers of a recording with their uncertainty: a data file of Flent, a measured log, or a capture beside the senders.
 
 One recording is a single sample, so the uncertainty comes from its own variation: the block bootstrap (E. Carlstein,
 Annals of Statistics 14, 1986, with blocks drawn as by H. R. Künsch, 17, 1989) draws blocks of time with replacement,
@@ -9,7 +9,7 @@ block, and rare events, are not captured.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,8 @@ import numpy as np
 import polars as pl
 
 from sojourn.base.errors import InputError
-from sojourn.io.flent.files import FlentData, is_flent, is_statistic, load_flent
+from sojourn.io.flent.files import FlentData, is_statistic
+from sojourn.io.measured.files import is_measured, load_measured
 from sojourn.io.pcap.capture import load_capture
 from sojourn.io.pcap.goodput import new_bytes
 from sojourn.io.pcap.sender import sender_rtt, without_delayed_acks
@@ -67,8 +68,8 @@ class Recording:
 
 
 def is_recording(path: Path) -> bool:
-    """Whether a file is a data file of Flent or a capture, by its name."""
-    return is_flent(path) or path.name.endswith(CAPTURES)
+    """Whether a file is a data file of Flent or a capture, by its name, or a measured log, by its contents."""
+    return path.name.endswith(CAPTURES) or is_measured(path)
 
 
 def read_recording(path: Path, free: Mapping[str, Any], skip_s: float, window_s: float) -> tuple[Data, str | None]:
@@ -76,13 +77,24 @@ def read_recording(path: Path, free: Mapping[str, Any], skip_s: float, window_s:
 
     The runs that explain them have a statistics window of `window_s`.
     """
-    found = of_flent(load_flent(path), skip_s) if is_flent(path) else of_capture(path, skip_s)
+    found = of_capture(path, skip_s) if path.name.endswith(CAPTURES) else of_measured(path, skip_s)
     if not free:
         raise InputError(f'{path}: does not name free keys; give e.g. --free link.rate="1..100 Mbit/s"')
     try:
         return data_of_recording(found, free, window_s), found.warning
     except InputError as error:
         raise InputError(f"{path}: {error}") from None
+
+
+def of_measured(path: Path, skip_s: float) -> Recording:
+    """Numbers of a data file of Flent or of a measured log."""
+    data, notes = load_measured(path)
+    try:
+        found = of_flent(data, skip_s)
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from None
+    warnings = [*notes, *([found.warning] if found.warning else [])]
+    return replace(found, warning="; ".join(warnings) or None)
 
 
 def of_flent(data: FlentData, skip_s: float) -> Recording:
