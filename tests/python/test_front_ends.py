@@ -211,7 +211,7 @@ def test_configurations_that_are_not_qosifys() -> None:
         "config interface 'wan'\n option device 'eth1'\n option proto 'dhcp'\nconfig device\n option name 'br-lan'\n"
     )
     assert registry.translate(network, ImportOptions()) is None
-    with pytest.raises(InputError, match="the configuration of sqm-scripts, qosify, QoSmate, LibreQoS, cake-autorate"):
+    with pytest.raises(InputError, match="of sqm-scripts, qosify, QoSmate, LibreQoS, cake-autorate, dnctl"):
         imported(network)
     found = imported(QOSMATE.format("cake") + QOSIFY)
     assert "the configuration of QoSmate: that of qosify is read; give one at a time" in found.notes
@@ -499,9 +499,59 @@ def test_columns_and_devices_of_libreqos() -> None:
         imported(many)
 
 
+DNCTL = """pipe 10000 config bw 95Mbit/s
+sched 10000 config pipe 10000 type fq_codel target 5 interval 100 quantum 1514 limit 10240 flows 1024 ecn
+queue 10000 config pipe 10000 codel ecn
+"""
+LIMITERS = """# of pfSense
+pipe 1 config  bw 95Mb  droptail
+sched 1 config pipe 1 type fq_codel target 5ms interval 100ms quantum 300 limit 10240 flows 20480 noecn
+queue 1 config pipe 1 mask dst-ip6 /128 dst-ip 0xffffffff droptail
+/sbin/dnctl -q pipe 2 config bw 1187.5KByte/s queue 77 codel target 8 ecn # up
+"""
+
+
+def test_pipes_of_dummynet() -> None:
+    found = imported(DNCTL)
+    assert 'aqm = "tbf rate 95Mbit/s burst 1600B { fq_codel }"' in found.text
+    assert "line 1: pipe10000 sends to the home, by their order; --download and --upload choose" in found.assumed
+    assert found.notes == ("line 3: queue 10000: codel is left out, fq_codel is used",)
+    text = imported(LIMITERS).text
+    assert "tbf rate 95Mbit/s burst 1600B { fq_codel flows 20480 quantum 300B noecn }" in text
+    assert "tbf rate 9.5Mbit/s burst 1600B { codel@linux target 8ms ecn }" in text and 'limit = "77 packets"' in text
+    assert imported(LIMITERS).notes == ("line 4: queue 1: mask: all traffic shares the queue",)
+    swapped = imported(LIMITERS, download="pipe2", upload="pipe1")
+    assert "pipe2" in swapped.understood[0] and "pipe1" in swapped.understood[1]
+
+
+def test_words_of_dummynet() -> None:
+    found = imported(
+        "pipe 7 config bw 9Mbit/s delay 20 plr 0.01 frob queue 30KB pie target 15 alpha 0.1 noerror\nallow ip\n"
+    )
+    assert found.notes == (
+        "line 1: pipe 7: delay 20: delays are those of the flows (rtt)",
+        "line 1: pipe 7: plr 0.01: set loss of the link",
+        "line 1: pipe 7: frob",
+        "line 2: allow ip",
+        "line 1: pie: alpha",
+        "line 1: pie: 0.1",
+    )
+    assert "line 1: pie: its limit of 30000 B is 20 packets of 1500 B" in found.assumed
+    for text, message in [
+        ("pipe 1 config\n", "line 1: pipe 1: no bw"),
+        ("pipe 1 config bw fast\n", "line 1: pipe 1: bw 'fast' is not a rate; write e.g. bw 95Mbit/s"),
+        ("pipe 1 config bw 0\n", "line 1: pipe 1: bw '0' is not a rate"),
+        ("pipe 1 config bw 1Mb codel target soon\n", "line 1: codel target: 'soon' is not a time in ms"),
+        ("queue 1 config pipe 1\n", "no pipe in it"),
+    ]:
+        with pytest.raises(InputError) as error:
+            imported(text)
+        assert message in str(error.value)
+
+
 def test_every_front_end_by_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for text in (QOSIFY, QOSMATE.format("cake"), AUTORATE, NETWORK):
+    for text in (QOSIFY, QOSMATE.format("cake"), AUTORATE, NETWORK, DNCTL):
         ran = CliRunner().invoke(group, ["import", "tc", "-", "-o", "out.toml", "--json"], input=text)
         assert len(printed_json(ran)["understood"]) == 2
         assert sj.Scenario.load("out.toml").document["duration"] == "60 s"
@@ -519,6 +569,7 @@ def test_hostile_sizes(tmp_path: Path) -> None:
 def test_hostile_text_makes_one_line_or_a_scenario() -> None:
     draw = random.Random(77)
     texts = [QOSIFY, *(QOSMATE.format(root) for root in qosmate.ROOTS), AUTORATE, NETWORK, DEVICES, NETWORK + DEVICES]
+    texts += [DNCTL, LIMITERS]
     for _ in range(500):
         text = list(draw.choice(texts))
         for _ in range(draw.randrange(1, 12)):

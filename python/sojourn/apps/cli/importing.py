@@ -46,9 +46,9 @@ def tc_command(
 
     FILE has the output of tc -s -d qdisc show (also of tc class show, tc filter show and ip route, one after another,
     as text or JSON), or commands of tc, or is the configuration of a program that runs them: sqm-scripts, qosify,
-    QoSmate, LibreQoS (--class names the subscriber) or cake-autorate; - is standard input. The scenario has the two
-    directions of the home's link and typical concurrent traffic of a home. Understood parts, guesses and unsupported
-    parts are listed by line.
+    QoSmate, LibreQoS (--class names the subscriber), cake-autorate or dnctl; - is standard input. The scenario has the
+    two directions of the home's link and typical concurrent traffic of a home. Understood parts, guesses and
+    unsupported parts are listed by line.
     """
     from sojourn.io.tc.scenario import ImportOptions, load, load_stream
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sojourn.io.tc.directions import ImportOptions
-from sojourn.io.tc.front_ends import autorate, libreqos, qosify, qosmate, sqm
+from sojourn.io.tc.front_ends import autorate, dnctl, libreqos, qosify, qosmate, sqm
 from sojourn.io.tc.front_ends.translation import Translation
 
 
@@ -25,6 +25,7 @@ FRONT_ENDS = {
     "QoSmate": FrontEnd(qosmate.recognises, qosmate.translate),
     "LibreQoS": FrontEnd(libreqos.recognises, libreqos.translate),
     "cake-autorate": FrontEnd(autorate.recognises, autorate.translate),
+    "dnctl": FrontEnd(dnctl.recognises, dnctl.translate),
 }
 """Front ends by name; the first one that recognises a text reads it."""
 
