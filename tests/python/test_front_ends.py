@@ -392,6 +392,24 @@ def test_shell_of_cake_autorate() -> None:
         assert any("adjust_ul_shaper_rate=0 leaves it as it was set" in one for one in found.assumed)
 
 
+def test_the_cake_of_cake_autorate_beside_it() -> None:
+    shown = """qdisc noqueue 0: dev lo root refcnt 2
+ Sent 0 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+qdisc cake 8005: dev wan root refcnt 2 bandwidth 7Mbit diffserv4 dual-srchost nat nowash ack-filter overhead 22
+ Sent 1 bytes 0 pkt (dropped 0, overlimits 0 requeues 0)
+ memory used: 0b of 4Mb
+qdisc cake 8006: dev ifb4wan root refcnt 2 bandwidth 9Mbit besteffort dual-dsthost wash ingress overhead 22
+default via 192.0.2.1 dev wan
+"""
+    found = imported(AUTORATE + shown)
+    assert [one.split(", ", 1)[1] for one in found.understood] == [
+        "cake bandwidth 21Mbit/s tins besteffort isolation dual-dsthost wash ingress overhead 22",
+        "cake bandwidth 19Mbit/s tins diffserv4 isolation dual-srchost ack_filter filter overhead 22",
+    ]
+    assert found.notes == ("line 9: qdisc noqueue 0: dev lo root refcnt 2",)
+    assert not any("default parameters" in one for one in found.assumed)
+
+
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [

@@ -1,7 +1,8 @@
 """CAKE at the base rates of cake-autorate, from its configuration (`config.NAME.sh`).
 
 Source: cake-autorate (`defaults.sh`, `config.primary.sh`). Differs: the rates are fixed; the controller, which changes
-the bandwidth of a CAKE that another program set up, is not simulated.
+the bandwidth of a CAKE that another program set up, is not simulated. The output of `tc qdisc show` after the
+configuration has the other parameters of that CAKE.
 """
 
 from __future__ import annotations
@@ -24,19 +25,30 @@ def translate(text: str, options: ImportOptions) -> Translation:
     """Commands of tc for a CAKE in each direction; raises `InputError` for rates that are none."""
     found = Translation(options)
     variables: dict[str, Assignment] = {}
+    shown: list[tuple[int, str]] = []
     for one in assignments(text):
         if isinstance(one, Assignment):
             variables[one.name] = one
-        else:
-            found.note(*one)
+        elif one[1].startswith("qdisc "):
+            shown.append(one)
+        elif not (shown and one[1][:1].isspace()):  # statistics are indented
+            found.note_line(*one)
     devices = {side: _device(found, variables, side) for side in ("dl", "ul")}
     found.options = replace(options, download=options.download or devices["dl"], upload=options.upload or devices["ul"])
     if devices["dl"] == devices["ul"]:
         raise InputError(f"dl_if and ul_if are both {devices['dl']}; give each direction its device")
     for side, device in devices.items():
         line, rate = _rate(found, variables, side)
-        found.add(line, "qdisc add", device, f"root cake bandwidth {rate}kbit")
-        found.assume(line, f"{device}: CAKE has its default parameters, which cake-autorate does not set")
+        cake = next((one for one in shown if re.match(rf"qdisc cake \S+ dev {re.escape(device)} root ", one[1])), None)
+        if cake is not None:
+            shown.remove(cake)
+            found.commands.append((cake[0], re.sub(r" bandwidth \S+", f" bandwidth {rate}kbit", cake[1])))
+        else:
+            found.add(line, "qdisc add", device, f"root cake bandwidth {rate}kbit")
+            why = "cake-autorate does not set them, and the output of tc is not in the input"
+            found.assume(line, f"{device}: CAKE has its default parameters; {why}")
+    for number, words in shown:
+        found.note_line(number, words)
     known = [one.name for one in variables.values() if KNOWN.fullmatch(one.name) and one.name not in USED]
     for one in variables.values():
         if one.name not in USED and one.name not in known:

@@ -35,7 +35,7 @@ def translate(text: str, options: ImportOptions) -> Translation:
             part.read(whole[match.end() :].partition("#")[0].split(), found)
             parts[part.kind, part.number] = part
         elif words:
-            found.note(line, " ".join(words)[:100])
+            found.note_line(line, " ".join(words))
     pipes = [part for part in parts.values() if part.kind == "pipe"]
     if not pipes:
         raise InputError("no pipe in it; add the lines pipe N config bw …")

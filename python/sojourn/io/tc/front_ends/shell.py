@@ -25,7 +25,10 @@ class Assignment:
 
 
 def assignments(text: str) -> Iterator[Assignment | tuple[int, str]]:
-    """Assignments in order; other lines as numbers and texts. Raises `InputError` for a text that is too long."""
+    """Assignments in order; other lines as numbers and texts, with their indentation.
+
+    Raises `InputError` for a text that is too long.
+    """
     if len(text) > MAX_TEXT:
         raise InputError("more than 1 MiB, which no configuration of a shell script has; give the file alone")
     opened = 0
@@ -37,7 +40,7 @@ def assignments(text: str) -> Iterator[Assignment | tuple[int, str]]:
         while place < len(line) and line[place] != "#":
             found = ASSIGNMENT.match(line, place)
             if found is None:
-                yield number, line[place:].strip()[:100]
+                yield number, line if place == _skip(line, 0) else line[place:]
                 break
             if line.startswith("(", found.end()):
                 yield Assignment(number, found[1], "(…)", is_literal=True)
@@ -47,7 +50,7 @@ def assignments(text: str) -> Iterator[Assignment | tuple[int, str]]:
             raw = value[0] if value else ""
             end = found.end() + len(raw)
             if end < len(line) and not line[end].isspace() and line[end] not in ";#":
-                yield number, line[place:].strip()[:100]
+                yield number, line if place == _skip(line, 0) else line[place:]
                 break
             yield Assignment(number, found[1], PART.sub(_unquoted, raw), is_literal=not EXPANDED.search(_bare(raw)))
             place = _skip(line, end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, field
 
@@ -34,6 +35,16 @@ class Translation:
         """Record an unsupported part."""
         self.notes.append(f"line {line}: {text}")
 
+    def note_line(self, line: int, text: str) -> None:
+        """Record a line that is not understood; those of `ip route`, which are read with every configuration, are."""
+        if not ROUTE.match(text):
+            self.note(line, text.strip()[:MAX_SHOWN])
+
     def assume(self, line: int, text: str) -> None:
         """Record a guess."""
         self.assumed.append(f"line {line}: {text}")
+
+
+ROUTE = re.compile(r"\s*(?:(?:unreachable |blackhole )?(?:default|[0-9a-f.:/]+)|nexthop)\b.* dev \S")
+MAX_SHOWN = 100
+"""Maximum characters of a line in a message."""

@@ -14,8 +14,6 @@ from sojourn.io.tc.front_ends.translation import Translation
 
 MAX_TEXT = 1 << 20
 """Maximum characters of a configuration; OpenWrt's have some thousands."""
-MAX_SHOWN = 100
-"""Maximum characters of a line in a message."""
 
 
 @dataclass
@@ -60,8 +58,8 @@ def read(text: str, found: Translation) -> list[Section]:
     """Sections of a configuration; notes its lines that are no statement, but not those of `ip route` beside it."""
     whole = _Config()
     for statement in statements(text):
-        if not whole.add(statement) and not ROUTE.match(statement.text):
-            found.note(statement.line, statement.text[:MAX_SHOWN])
+        if not whole.add(statement):
+            found.note_line(statement.line, statement.text)
     return whole.sections
 
 
@@ -162,7 +160,6 @@ def _unquoted(part: re.Match[str]) -> str:
 PART = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s'"\\#;]""")
 NEXT = re.compile(rf"\s*(?:((?:{PART.pattern})+)|;)")
 """A word, or the end of a statement."""
-ROUTE = re.compile(r"(?:(?:unreachable |blackhole )?(?:default|[0-9a-f.:/]+)|nexthop)\b.* dev \S")
 LIKE_UCI = re.compile(r"^[ \t]*config[ \t]|^[\w-]+\.@?[\w-]+(?:\[-?\d+\])?=", re.MULTILINE)
 """First statement of a section."""
 SHOWN = re.compile(r"([\w-]+)\.(@?\w[\w-]*(?:\[-?\d+\])?)(?:\.([\w-]+))?=(.*)")
