@@ -110,6 +110,14 @@ def controller(rows: int = 300) -> str:
     return "".join(lines)
 
 
+GNETTRACK = """Timestamp,Longitude,Latitude,Speed,Operatorname,CellID,Mode,RSRP,CQI,DL_bitrate,UL_bitrate,State,PINGAVG
+2026.01.31_12.00.00,-8.4,51.9,3,A,2,LTE,-95,9,4210,61,D,41.5
+2026.01.31_12.00.01,-8.4,51.9,3,A,2,LTE,-95,-,0,-,D,-
+2026.01.31_12.00.01,-8.4,51.9,3,A,2,LTE,-95,9,5100,70,D,-
+2026.01.31_12.00.04,-8.4,51.9,3,A,2,5G,-95,9,88000.5,900,D,33
+"""
+
+
 def read(tmp_path: Path, text: str | bytes) -> tuple[FlentData, tuple[str, ...]]:
     file = tmp_path / "log"
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -222,9 +230,23 @@ def test_incomplete_rows_of_cake_autorate(tmp_path: Path) -> None:
         read(tmp_path, "DEBUG; 2026-01-31-12:00:00; 1.0; Starting\n")
 
 
+def test_gnettrack(tmp_path: Path) -> None:
+    for text in (GNETTRACK, "\ufeff" + GNETTRACK.replace(",", "\t"), GNETTRACK.replace("\n", "\r\n")):
+        data, notes = read(tmp_path, text)
+        times, values = data.steps("Interface download")
+        assert times.tolist() == [0, 1, 4] and values.tolist() == pytest.approx([4.21, 5.1, 88.0005])
+        assert data.samples("Ping (ms) ICMP")[0].tolist() == [0, 4] and notes == ()
+    data, _ = read(tmp_path, GNETTRACK.replace("PINGAVG", "Other"))
+    assert list(data.results) == ["Interface download", "Interface upload"]
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (GNETTRACK.replace("12.00.04", "25.00.04"), "line 5: Timestamp: '2026.01.31_25.00.04' is no time"),
+        (GNETTRACK.replace("12.00.04", "11.00.04"), "line 5: its time is before that of the row above"),
+        (GNETTRACK.replace(",5100,", ",fast,"), "line 4: DL_bitrate: 'fast' is not a number"),
+        (GNETTRACK.splitlines()[0] + "\n", "no measurement in it"),
         (iperf3(0), "no measurement in it"),
         (iperf3()[:-9], "not JSON"),
         (iperf3(error="unable to connect").replace('"intervals": [', '"intervals": [], "x": ['), "unable to connect"),
@@ -398,7 +420,7 @@ def test_a_log_is_explained(cli: Cli, tmp_path: Path) -> None:
 
 def test_hostile_logs_make_one_line_or_data(tmp_path: Path) -> None:
     draw = random.Random(3)
-    texts = [iperf3(4, 2), irtt(9), PING, STAMPED, controller(9)]
+    texts = [iperf3(4, 2), irtt(9), PING, STAMPED, controller(9), GNETTRACK]
     for _ in range(400):
         text = list(draw.choice(texts))
         for _ in range(draw.randrange(1, 9)):

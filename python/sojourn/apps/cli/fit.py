@@ -79,9 +79,9 @@ def command(
     """Find the values of free keys with which SCENARIO explains the measured numbers of DATA.
 
     DATA is a TOML file: a table [free] of ranges ("1..100 Mbit/s") and choices (["codel", "pie"]), and a [[measured]]
-    for each number. Or it is a recording: a data file of Flent (.flent.gz), a log of iperf3 -J, irtt, ping or
-    cake-autorate, or a capture beside the senders (.pcap, .pcapng), from which the numbers are computed; then --free
-    lists the free keys.
+    for each number. Or it is a recording: a data file of Flent (.flent.gz), a log of iperf3 -J, irtt, ping,
+    cake-autorate or G-NetTrack, or a capture beside the senders (.pcap, .pcapng), from which the numbers are computed;
+    then --free lists the free keys.
 
     The result has an interval for each key, lists the keys that the numbers do not determine, and the residual of each
     number. --seed chooses other seeds and other numbers to hold out. Finished runs are kept, except those with the

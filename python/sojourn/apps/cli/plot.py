@@ -27,7 +27,7 @@ def kind_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.command(
     "plot",
     help=f"Draw results. RESULT is a result folder, a folder that holds several, a log, a capture, or "
-    f"measurements: a data file of Flent, or a log of iperf3, irtt, ping or cake-autorate.\n\n{KIND_LIST}",
+    f"measurements: a data file of Flent, or a log of iperf3, irtt, ping, cake-autorate or G-NetTrack.\n\n{KIND_LIST}",
 )
 @click.argument("kind", shell_complete=names.FIGURES)
 @click.argument("results", nargs=-1, required=True, type=options.PATH)

@@ -92,9 +92,9 @@ def convert_command(
     the accumulated rate reaches another MTU. With --bursts, opportunities are random with that mean rate. The trace
     ends with its last opportunity.
 
-    FILE may be a measured log: the output of iperf3 -J, irtt or ping, a log of cake-autorate, or a data file of Flent.
-    Its rates become a .csv file, with --delay its delays a delay_trace, both at the times of the measurements. --delay
-    also takes two columns of times and delays.
+    FILE may be a measured log: the output of iperf3 -J, irtt or ping, a log of cake-autorate or G-NetTrack, or a data
+    file of Flent. Its rates become a .csv file, with --delay its delays a delay_trace, both at the times of the
+    measurements. --delay also takes two columns of times and delays.
     """
     from sojourn.apps.cli import output
     from sojourn.base.errors import InputError

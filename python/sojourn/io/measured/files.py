@@ -11,7 +11,7 @@ from sojourn.base.errors import InputError
 from sojourn.base.inputs import first_bytes, read_bytes
 from sojourn.base.packed import decompress
 from sojourn.io.flent.files import FlentData, is_flent, load_flent
-from sojourn.io.measured import autorate, iperf3, irtt, ping
+from sojourn.io.measured import autorate, gnettrack, iperf3, irtt, ping
 from sojourn.io.measured.measurement import Measurement
 
 HEAD = 1 << 13
@@ -32,6 +32,7 @@ FORMATS = {
     "irtt": Format(irtt.recognises, irtt.read),
     "ping": Format(ping.recognises, ping.read),
     "cake-autorate": Format(autorate.recognises, autorate.read),
+    "G-NetTrack": Format(gnettrack.recognises, gnettrack.read),
 }
 """Formats by the name of the program."""
 
