@@ -211,7 +211,7 @@ def test_configurations_that_are_not_qosifys() -> None:
         "config interface 'wan'\n option device 'eth1'\n option proto 'dhcp'\nconfig device\n option name 'br-lan'\n"
     )
     assert registry.translate(network, ImportOptions()) is None
-    with pytest.raises(InputError, match="of sqm-scripts, qosify, QoSmate, LibreQoS, cake-autorate, dnctl"):
+    with pytest.raises(InputError, match=", ".join(registry.FRONT_ENDS)):
         imported(network)
     found = imported(QOSMATE.format("cake") + QOSIFY)
     assert "the configuration of QoSmate: that of qosify is read; give one at a time" in found.notes
@@ -567,6 +567,29 @@ def test_words_of_dummynet() -> None:
         assert message in str(error.value)
 
 
+CONTAINERS = """#!/bin/sh
+docker exec -it clab-lab-r1 tc qdisc add dev eth1 root handle 1: tbf rate 20mbit burst 16kb latency 50ms
+sudo ip netns exec r2 /sbin/tc qdisc add dev eth1 root netem delay 30ms rate 5mbit
+containerlab tools netem set -n clab-lab-r3 -i eth2 --delay 5ms --jitter=1ms --loss 0.5 --rate 7000 --ttl 3
+"""
+
+
+def test_tc_in_containers() -> None:
+    found = imported(CONTAINERS, download="clab-lab-r1:eth1", upload="clab-lab-r3:eth2")
+    document = sj.Scenario.parse(found.text).document
+    assert document["link"]["aqm"]["rate"] == "20 Mbit/s"
+    netem = document["reverse"]["aqm"]
+    assert (netem["delay"], netem["jitter"], netem["rate"], netem["loss"]) == ("5 ms", "1 ms", "7 Mbit/s", 0.5)
+    assert "line 4: netem set: --ttl" in found.notes and "line 4: netem set: 3" in found.notes
+    assert "line 3: r2:eth1: netem is left out; --download and --upload name devices" in found.notes
+    by_order = imported(CONTAINERS.replace("containerlab", "# "))
+    assert "from the home: clab-lab-r1:eth1" in by_order.understood[1] and "r2:eth1" in by_order.understood[0]
+    with pytest.raises(InputError, match=r"line 1: r:eth1 does not shape.*--rate"):
+        imported("clab tools netem set --node r --interface eth1 --delay 4ms\n")
+    alone = "clab tools netem set --delay 4ms\ntc qdisc add dev eth1 root tbf rate 1mbit burst 5k latency 9ms\n"
+    assert "line 1: netem set: without --node and --interface; it is left out" in imported(alone).notes
+
+
 def test_every_front_end_by_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for text in (QOSIFY, QOSMATE.format("cake"), AUTORATE, NETWORK, DNCTL):
@@ -587,7 +610,7 @@ def test_hostile_sizes(tmp_path: Path) -> None:
 def test_hostile_text_makes_one_line_or_a_scenario() -> None:
     draw = random.Random(77)
     texts = [QOSIFY, *(QOSMATE.format(root) for root in qosmate.ROOTS), AUTORATE, NETWORK, DEVICES, NETWORK + DEVICES]
-    texts += [DNCTL, LIMITERS]
+    texts += [DNCTL, LIMITERS, CONTAINERS]
     for _ in range(500):
         text = list(draw.choice(texts))
         for _ in range(draw.randrange(1, 12)):

@@ -67,7 +67,7 @@ def _interval_s(text: str) -> float | None:
 
 
 REPLY = re.compile(
-    r"^(?:\[(?P<stamp>\d{1,12}\.\d{1,9})\] )?\d{1,6} bytes from [^\n]{1,300}?\b(?:icmp_)?seq=(?P<number>\d{1,9})\b"
+    r"^(?:\[(?P<stamp>\d{1,12}\.\d{1,9})\] )?\d{1,6} bytes from [^\n=]{1,300}?\b(?:icmp_)?seq=(?P<number>\d{1,9})\b"
     r"[^\n]{0,100}?\btime[=<](?P<ms>\d{1,9}(?:[.,]\d{1,6})?) ?ms[^\n]{0,40}",
     re.MULTILINE,
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from sojourn.io.tc.directions import ImportOptions
-from sojourn.io.tc.front_ends import autorate, dnctl, libreqos, qosify, qosmate, sqm
+from sojourn.io.tc.front_ends import autorate, containers, dnctl, libreqos, qosify, qosmate, sqm
 from sojourn.io.tc.front_ends.translation import Translation
 
 
@@ -26,6 +26,7 @@ FRONT_ENDS = {
     "LibreQoS": FrontEnd(libreqos.recognises, libreqos.translate),
     "cake-autorate": FrontEnd(autorate.recognises, autorate.translate),
     "dnctl": FrontEnd(dnctl.recognises, dnctl.translate),
+    "containerlab": FrontEnd(containers.recognises, containers.translate),
 }
 """Front ends by name; the first one that recognises a text reads it."""
 
