@@ -353,6 +353,26 @@ def test_missing_values_of_qosmate_are_its_defaults() -> None:
     assert any("ROOT_QDISC 'mine' is unknown; hfsc is taken" in one for one in found.assumed)
 
 
+def test_link_layers_of_qosmate() -> None:
+    own = "config advanced\n option COMMON_LINK_PRESETS '{}'\n option OVERHEAD '30'\n option MPU '72'\n"
+    cake, htb = (QOSMATE.format(root).split("config cake")[0] for root in ("cake", "htb"))
+    for preset, inside in [
+        ("ethernet", "overhead 30 mpu 72"),
+        ("docsis", "overhead 30 mpu 72"),
+        ("cake-ethernet", "overhead 38 mpu 72"),
+        ("conservative", "overhead 30 mpu 72 layer atm"),
+        ("pppoe-llcsnap", "overhead 30 mpu 72 layer atm"),
+        ("carrier-pigeon", "overhead 30 mpu 72"),
+    ]:
+        found = imported(cake + own.format(preset))
+        assert found.understood[1].endswith(inside), preset
+        assert any("OVERHEAD '30': QoSmate ignores it" in one for one in found.notes) == (preset == "cake-ethernet")
+        assert any("counts as ethernet" in one for one in found.assumed) == (preset == "carrier-pigeon")
+    found = imported(htb + own.format("docsis"))
+    assert "line 9: option MPU '72': QoSmate has it for CAKE alone" in found.notes
+    assert sj.Scenario.parse(found.text).document["link"]["overhead"] == "30 B"
+
+
 def test_known_options_of_qosmate_cover_its_defaults() -> None:
     for kind, defaults in qosmate.DEFAULTS.items():
         assert defaults.keys() <= set(qosmate.KNOWN[kind])

@@ -193,7 +193,8 @@ def _cake_words(config: Config, side: Side, layer: str) -> list[str]:
 
 
 def _cake_layer(config: Config, *, below_hfsc: bool = False) -> str:
-    preset = config.layer["COMMON_LINK_PRESETS"]
+    """Words of CAKE for the link layer."""
+    preset, given = _preset(config), config.layer["OVERHEAD"]
     name, overhead = "ethernet", "40"
     if _is_atm(preset):
         name, overhead = "atm" if below_hfsc else preset, "44"
@@ -201,7 +202,10 @@ def _cake_layer(config: Config, *, below_hfsc: bool = False) -> str:
         name, overhead = preset, {"docsis": "25", "raw": "0"}[preset]
     elif preset == "cake-ethernet":
         overhead = "38"
-    given = config.layer["OVERHEAD"]
+    if preset == "cake-ethernet" and given and not below_hfsc:
+        line = config.line("advanced", "OVERHEAD")
+        config.found.note(line, f"option OVERHEAD '{given}': QoSmate ignores it with cake-ethernet")
+        given = ""
     mpu = config.layer["MPU"]
     words = [name, f"overhead {given or overhead}", f"mpu {mpu}" if mpu else "", config.layer["ETHER_VLAN_KEYWORD"]]
     return " ".join(words)
@@ -209,10 +213,24 @@ def _cake_layer(config: Config, *, below_hfsc: bool = False) -> str:
 
 def _table(config: Config) -> str:
     """Size table of roots other than CAKE."""
-    preset, given = config.layer["COMMON_LINK_PRESETS"], config.layer["OVERHEAD"]
+    preset, given = _preset(config), config.layer["OVERHEAD"]
+    if config.text("settings", "ROOT_QDISC") != "hybrid":
+        for option in ("MPU", "LINK_COMPENSATION", "ETHER_VLAN_KEYWORD"):
+            if value := config.layer[option]:
+                line = config.line("advanced", option)
+                config.found.note(line, f"option {option} '{value}': QoSmate has it for CAKE alone")
     if _is_atm(preset):
         return f"stab mtu 2047 tsize 512 mpu 68 overhead {given or 44} linklayer atm"
     return f"stab overhead {given or {'docsis': 25, 'cake-ethernet': 38, 'raw': 0}.get(preset, 40)} linklayer ethernet"
+
+
+def _preset(config: Config) -> str:
+    preset = config.layer["COMMON_LINK_PRESETS"]
+    if not _is_atm(preset) and preset not in ("ethernet", "docsis", "raw", "cake-ethernet"):
+        line = config.line("advanced", "COMMON_LINK_PRESETS")
+        config.found.assume(line, f"COMMON_LINK_PRESETS '{preset}' counts as ethernet, as in QoSmate")
+        return "ethernet"
+    return preset
 
 
 def _is_atm(preset: str) -> bool:
