@@ -286,6 +286,9 @@ def paths(scenario_json: str) -> list[tuple[list[int], list[int]]]:
     Link 2i is the forward direction of bottleneck i, 2i + 1 its reverse direction.
     """
 
+def hosts(scenario_json: str) -> npt.NDArray[np.uint32]:
+    """Numbers of the hosts of each source of a scenario in numeric order: a row of the source's and the sink's."""
+
 def plan(scenario_json: str, seed: int) -> list[dict[str, Any]]:
     """Every source of a scenario in numeric order: `group`, `start_ns`, `stop_ns` (None for never), and `times_ns`.
 

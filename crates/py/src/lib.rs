@@ -105,6 +105,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replay::tc_queue, module)?)?;
     module.add_function(wrap_pyfunction!(replay::spelled_rate, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::paths, module)?)?;
+    module.add_function(wrap_pyfunction!(recorded::hosts, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::plan, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::state_of_queue, module)?)?;
     module.add_function(wrap_pyfunction!(recorded::starts, module)?)?;

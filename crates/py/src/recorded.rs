@@ -4,11 +4,11 @@ use crate::controls::parse_described;
 use crate::error::{UnsignedInt, check, input};
 use crate::output::Output;
 use crate::values::limits_of;
-use numpy::{PyArray1, PyReadonlyArray1};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 use sojourn_aqm::{DropReason, Duration, Ecn, Instant, Meta};
-use sojourn_sim::scenario::Scenario;
+use sojourn_sim::scenario::{HostTable, Scenario};
 use sojourn_sim::{
     BulkShares, DropPolicy, EndpointCounts, EndpointIndex, EntryKind, ForwardTotals, Histogram, PayloadSummary,
     Quantiles, RecordingAnalysis, RecordingEntry, Statistics, paths_of_document,
@@ -29,6 +29,16 @@ pub fn plan<'py>(py: Python<'py>, scenario_json: &str, seed: UnsignedInt) -> PyR
         sources.append(source)?;
     }
     Ok(sources)
+}
+
+/// Numbers of the hosts of each source of a scenario, in numeric order: the source's and the sink's.
+#[pyfunction]
+pub fn hosts<'py>(py: Python<'py>, scenario_json: &str) -> PyResult<Bound<'py, PyArray2<u32>>> {
+    let scenario = parse(py, scenario_json)?;
+    let table = HostTable::of(&scenario);
+    let members = (0..).zip(&scenario.flows).flat_map(|(group, flow)| (0..flow.count).map(move |i| (group, i)));
+    let rows: Vec<Vec<u32>> = members.map(|(group, i)| <[u32; 2]>::from(table.pair(group, i)).to_vec()).collect();
+    Ok(PyArray2::from_vec2(py, &rows)?)
 }
 
 /// State of the random stream of a link's queue in a run, before its first draw.

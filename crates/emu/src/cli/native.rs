@@ -6,7 +6,7 @@ use super::kinds::{delays, links, losses};
 use super::options::{CommonOptions, DelayOptions, DirectionOption, LinkOptions, LossOptions};
 use super::{Invocation, Log, Printed, ShellRequest};
 use crate::Error;
-use crate::path::{DirectionConfig, Gso, LogConfig, LogFormat, PathKind, Side};
+use crate::path::{DirectionConfig, Gso, LogConfig, LogFormat, PathKind, PortRules, Side};
 use crate::shell::{AttachPoint, InnerCommand, MeterView, Shell};
 use clap::Args;
 use serde_json::json;
@@ -23,10 +23,10 @@ pub fn parse(name: &str, words: &[String], line: &[String], managers: &dyn Catal
     match name {
         "link" => parse_as(&LINK, words, line, |link: &LinkOptions, _, mtu| {
             [link.service(), link.aqm(), link.netem(), link.limit()].iter().try_for_each(DirectionOption::check)?;
-            let classes = link.class.iter().map(|text| class(text)).collect::<Result<_, _>>()?;
+            let ports = port_rules(&link.class, &link.hosts)?;
             let kinds = links(link, mtu, managers)?;
             check_sentences(&link.expect, &kinds)?;
-            Ok(PathOptions { gso: gso(link.gso.as_deref())?, classes, expected: link.expect.clone(), ..kinds.into() })
+            Ok(PathOptions { gso: gso(link.gso.as_deref())?, ports, expected: link.expect.clone(), ..kinds.into() })
         }),
         "delay" => parse_as(&DELAY, words, line, |delay: &DelayOptions, word, _| {
             let given = DirectionOption::of_word("delay", word, [&delay.up, &delay.down]);
@@ -46,15 +46,15 @@ struct PathOptions {
     /// Up first.
     kinds: [PathKind; 2],
     gso: Gso,
-    /// Classes of packets by port.
-    classes: Vec<(u16, ClassId)>,
+    /// Classes and hosts of packets by port.
+    ports: PortRules,
     /// Sentences that must be true of the link.
     expected: Vec<String>,
 }
 
 impl From<[PathKind; 2]> for PathOptions {
     fn from(kinds: [PathKind; 2]) -> Self {
-        Self { kinds, gso: Gso::default(), classes: Vec::new(), expected: Vec::new() }
+        Self { kinds, gso: Gso::default(), ports: PortRules::default(), expected: Vec::new() }
     }
 }
 
@@ -146,7 +146,7 @@ fn request(
         None => Ok(default),
         Some(text) => units::duration(text).map_err(|e| Error::Input(format!("{option}: {e}"))),
     };
-    let PathOptions { kinds: [up, down], gso, classes, expected } = paths;
+    let PathOptions { kinds: [up, down], gso, ports, expected } = paths;
     let log = common.log.as_ref().map(PathBuf::from);
     if let Some(folder) = &log {
         if [Side::Up, Side::Down].iter().any(|&side| records(folder, side).is_file()) {
@@ -179,7 +179,7 @@ fn request(
             pcap: common.pcap.as_ref().map(PathBuf::from),
             gso,
             ethernet: attach.is_some(),
-            classes: classes.clone(),
+            ports: ports.clone(),
             ..plain
         })
     };
@@ -285,12 +285,35 @@ pub(super) fn gso_of(name: &str) -> Result<Gso, Error> {
     found.ok_or_else(|| Error::Input(format!("--gso: {}", unknown("choice", name, known.into_iter().map(Gso::name)))))
 }
 
+/// Parses lists of `PORT=CLASS` and of `PORT=CLIENT,SERVER`.
+pub(super) fn port_rules<T: AsRef<str>>(classes: &[T], hosts: &[T]) -> Result<PortRules, Error> {
+    Ok(PortRules {
+        classes: classes.iter().map(|text| class(text.as_ref())).collect::<Result<_, _>>()?,
+        hosts: hosts.iter().map(|text| hosts_of_port(text.as_ref())).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Splits `PORT=VALUE`.
+fn port(text: &str) -> Option<(u16, &str)> {
+    let (port, value) = text.split_once('=')?;
+    Some((port.trim().parse().ok().filter(|&port| port > 0)?, value.trim()))
+}
+
+/// Parses `PORT=CLIENT,SERVER`.
+fn hosts_of_port(text: &str) -> Result<(u16, (u32, u32)), Error> {
+    let read = || {
+        let (port, (client, server)) = port(text).and_then(|(port, hosts)| Some((port, hosts.split_once(',')?)))?;
+        Some((port, (client.trim().parse().ok()?, server.trim().parse().ok()?)))
+    };
+    let wrong = || format!("--hosts: {text:?} is not a port and two numbers of hosts; write e.g. 5201=1,2");
+    read().ok_or_else(|| Error::Input(wrong()))
+}
+
 /// Parses `PORT=CLASS`.
-pub(super) fn class(text: &str) -> Result<(u16, ClassId), Error> {
+fn class(text: &str) -> Result<(u16, ClassId), Error> {
     let wrong = |text: &str| Error::Input(format!("--class: {text:?} is not a port and a class; write e.g. 5201=1:10"));
-    let (port, class) = text.split_once('=').ok_or_else(|| wrong(text))?;
-    let port = port.trim().parse().ok().filter(|&port| port > 0).ok_or_else(|| wrong(text))?;
-    let class = ClassId::parse(class.trim(), 0).map_err(|e| Error::Input(format!("--class {text}: {e}")))?;
+    let (port, class) = port(text).ok_or_else(|| wrong(text))?;
+    let class = ClassId::parse(class, 0).map_err(|e| Error::Input(format!("--class {text}: {e}")))?;
     if class.is_none() { Err(wrong(text)) } else { Ok((port, class)) }
 }
 

@@ -95,6 +95,10 @@ pub struct LinkOptions {
     /// Class of htb or prio for packets from or to this port, e.g. 5201=1:10; repeatable.
     #[arg(long, value_name = "PORT=CLASS")]
     pub class: Vec<String>,
+    /// Hosts of packets from or to this port, for queues that are fair between hosts: numbers of client and server,
+    /// e.g. 5201=1,2; repeatable. Default: the addresses.
+    #[arg(long, value_name = "PORT=CLIENT,SERVER")]
+    pub hosts: Vec<String>,
     /// Sentence that must be true of the link, e.g. "p95(sojourn, up) < 50 ms", else exit with 1; repeatable.
     #[arg(long, value_name = "SENTENCE")]
     pub expect: Vec<String>,

@@ -1,8 +1,9 @@
 //! `topology FILE`: command that the engine `emulate` runs for a scenario of several links. The file is JSON:
-//! `scenario` (text), `seed`, `log` (a folder), `gso`, `classes` (pairs of a port and a class), `server` and `client`
-//! (words), `enter` (a node and words), `pcap` (a prefix), `meter` (a link), `name`.
+//! `scenario` (text), `seed`, `log` (a folder), `gso`, `classes` (pairs of a port and a class), `hosts` (a port and the
+//! hosts of its client and server), `server` and `client` (words), `enter` (a node and words), `pcap` (a prefix),
+//! `meter` (a link), `name`.
 
-use super::native::{class, gso_of, shell_name};
+use super::native::{gso_of, port_rules, shell_name};
 use super::{CommandResult, fail, print_line};
 use crate::Error;
 use crate::atomic_file::write_atomic;
@@ -52,7 +53,8 @@ fn read(path: &Path, own: &dyn Catalogue) -> Result<Topology, Error> {
         let list = value.as_array().map_or(&[][..], Vec::as_slice);
         list.iter().map(|word| text("words", word.as_str().unwrap_or_default().to_string())).collect()
     };
-    let classes = options["classes"].as_array().map_or(&[][..], Vec::as_slice);
+    let texts =
+        |key: &str| -> Vec<&str> { options[key].as_array().into_iter().flatten().filter_map(Value::as_str).collect() };
     let enter = match &options["enter"] {
         Value::Null => None,
         enter => Some((enter["node"].as_str().unwrap_or_default().to_string(), words(&enter["command"])?)),
@@ -62,7 +64,7 @@ fn read(path: &Path, own: &dyn Catalogue) -> Result<Topology, Error> {
         seed: options["seed"].as_u64().ok_or_else(|| wrong("has no seed"))?,
         log: options["log"].as_str().map(PathBuf::from),
         gso: gso_of(options["gso"].as_str().unwrap_or("cut"))?,
-        classes: classes.iter().filter_map(Value::as_str).map(class).collect::<Result<_, _>>()?,
+        ports: port_rules(&texts("classes"), &texts("hosts"))?,
         server: words(&options["server"])?,
         client: words(&options["client"])?,
         enter,

@@ -2,7 +2,7 @@
 //! failure.
 
 use super::header::{GSO_TCP4, GSO_TCP6, GSO_UDP, Headers, NEEDS_CSUM, VNET, Vnet};
-use super::{Counters, Direction, DirectionConfig, Gso, PathKind, Pool, Side, Sink, ethernet};
+use super::{Counters, Direction, DirectionConfig, Gso, PathKind, Pool, PortRules, Side, Sink, ethernet};
 use crate::Error;
 use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant};
@@ -38,7 +38,8 @@ impl Case {
         let ethernet = bytes.below(2) == 1;
         let named = [(0, ClassId::new(1, 2)), (1, ClassId::new(1, 3))];
         let classes = named[..2 * bytes.below(2)].to_vec();
-        let config = DirectionConfig { window, gso, ethernet, classes, ..DirectionConfig::new(Side::Down, kind) };
+        let ports = PortRules { classes, hosts: vec![(2, (7, 8))] };
+        let config = DirectionConfig { window, gso, ethernet, ports, ..DirectionConfig::new(Side::Down, kind) };
         let mut frames = Vec::new();
         while !bytes.0.is_empty() {
             let wait = bytes.next() as u64 * 2000;

@@ -1,7 +1,7 @@
 //! Configuration of a direction.
 
+use super::ports::PortRules;
 use sojourn_aqm::Duration;
-use sojourn_aqm::class::ClassId;
 use sojourn_sim::scenario::{LinkSpec, LossSpec, Steps};
 use std::path::PathBuf;
 
@@ -118,16 +118,14 @@ pub struct DirectionConfig {
     pub gso: Gso,
     /// Whether frames are Ethernet, whose non-IP frames are queued and sent too; otherwise IP.
     pub ethernet: bool,
-    /// Classes of packets by TCP or UDP port (source or destination), as a sender's `SO_PRIORITY` or a filter of its
-    /// host would set them.
-    pub classes: Vec<(u16, ClassId)>,
+    /// Classes and hosts of packets by port.
+    pub ports: PortRules,
 }
 
 impl DirectionConfig {
     /// A direction of `kind` with the default window, the MTU of its link or else Ethernet's, and no logs.
     pub fn new(side: Side, kind: PathKind) -> Self {
         let mtu = if let PathKind::Link(spec) = &kind { spec.mtu } else { MTU };
-        let (logs, classes) = (Vec::new(), Vec::new());
         let number = side.index();
         Self {
             side,
@@ -136,11 +134,11 @@ impl DirectionConfig {
             window: WINDOW,
             mtu,
             epoch_ns: 0,
-            logs,
+            logs: Vec::new(),
             pcap: None,
             gso: Gso::Cut,
             ethernet: false,
-            classes,
+            ports: PortRules::default(),
         }
     }
 }

@@ -19,6 +19,7 @@ mod header;
 mod on_off;
 pub(crate) mod packet_header;
 pub(crate) mod packets;
+mod ports;
 mod queued_link;
 
 pub use buffer::{Buffer, Pool};
@@ -26,6 +27,7 @@ pub use coalesce::Sink;
 pub use config::{DirectionConfig, Gso, LogConfig, LogFormat, PathKind, Side};
 pub use counters::Counters;
 pub use header::tcp_flow;
+pub use ports::PortRules;
 
 use crate::Error;
 use crate::log::{RecordKind as Logged, Recorder};
@@ -33,11 +35,9 @@ use coalesce::{Coalescer, Departure, WriteResult};
 use current_config::CurrentConfig;
 use datapath::Datapath;
 use goodput::GoodputTracker;
-use header::Headers;
 use on_off::OnOff;
 use packets::{Packet, Packets, segments, superframe_size};
 use queued_link::QueuedLink;
-use sojourn_aqm::class::ClassId;
 use sojourn_aqm::{Duration, Instant, Meta};
 use sojourn_sim::scenario::Steps;
 use sojourn_sim::{Histogram, Medium};
@@ -78,7 +78,7 @@ pub struct Direction {
     /// Whether frames have a link-layer header.
     ethernet: bool,
     /// Classes of packets by port.
-    classes: Vec<(u16, ClassId)>,
+    ports: PortRules,
     /// Current configuration, and planned changes.
     current: CurrentConfig,
 }
@@ -135,7 +135,7 @@ impl Direction {
             keeps_superframes,
             gso_keep,
             ethernet: config.ethernet,
-            classes: config.classes,
+            ports: config.ports,
             current: CurrentConfig::new(config.kind, seed, index),
         })
     }
@@ -156,8 +156,8 @@ impl Direction {
         };
         let page = datapath.packets.page(number);
         let headers = page.headers;
-        let class = class_of(&self.classes, &headers, page.head());
-        let named = Meta { hosts: headers.hosts, dscp: headers.dscp, class, ..Meta::new(0, headers.flow) };
+        let (class, hosts) = self.ports.of(&headers, page.head());
+        let named = Meta { hosts, dscp: headers.dscp, class, ..Meta::new(0, headers.flow) };
         let named = named.with_ecn(headers.ecn);
         let packet = Packet {
             page: number,
@@ -339,15 +339,6 @@ impl Sink for ForwardingSink<'_> {
         (self.next)(self.due, parts);
         Ok(())
     }
-}
-
-/// Class of a packet by its ports; the first matching rule counts.
-fn class_of(classes: &[(u16, ClassId)], headers: &Headers, head: &[u8]) -> ClassId {
-    if classes.is_empty() {
-        return ClassId::NONE;
-    }
-    let named = |ports: [u16; 2]| classes.iter().find(|(port, _)| ports.contains(port)).map(|&(_, class)| class);
-    headers.ports(head).and_then(named).unwrap_or_default()
 }
 
 /// Logs rejected and late writes.

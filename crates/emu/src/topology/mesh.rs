@@ -8,8 +8,9 @@
 use super::plan::{Group, TopologyPlan, addresses};
 use crate::Error;
 use crate::path::config::WINDOW;
-use crate::path::{Buffer, Direction, DirectionConfig, Gso, LogConfig, LogFormat, PathKind, Pool, Report, Side, Sink};
-use sojourn_aqm::class::ClassId;
+use crate::path::{
+    Buffer, Direction, DirectionConfig, Gso, LogConfig, LogFormat, PathKind, Pool, PortRules, Report, Side, Sink,
+};
 use sojourn_aqm::headers::IpHeader;
 use sojourn_aqm::{Duration, Instant};
 use sojourn_sim::scenario::{Scenario, Steps};
@@ -31,8 +32,8 @@ pub struct MeshConfig {
     pub pcap: Option<PathBuf>,
     /// Handling of super-packets.
     pub gso: Gso,
-    /// Classes of packets by port.
-    pub classes: Vec<(u16, ClassId)>,
+    /// Classes and hosts of packets by port.
+    pub ports: PortRules,
 }
 
 /// Everything between the devices of the nodes.
@@ -79,7 +80,7 @@ impl Mesh {
             mtu,
             epoch_ns: common.epoch_ns,
             gso: common.gso,
-            classes: common.classes.clone(),
+            ports: common.ports.clone(),
             ..DirectionConfig::new(side, kind)
         };
         let mut stages = Vec::new();

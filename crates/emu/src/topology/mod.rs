@@ -18,7 +18,7 @@ use crate::error::machine;
 use crate::event_loop::EventLoop;
 use crate::event_loop::control_socket::ControlSocket;
 use crate::event_loop::meter::{CounterPublisher, Meter, MeterView, SharedCounters};
-use crate::path::Gso;
+use crate::path::{Gso, PortRules};
 use crate::shell::{FORWARDED_SIGNALS, PROMPT, in_current_namespaces, texts};
 use crate::sys::clock;
 use crate::sys::fds::Channel;
@@ -31,7 +31,6 @@ use nix::sys::wait::waitpid;
 use nix::unistd::{Pid, getpid};
 use node::{Node, NodeEvent, Program, Role, begin, receive_end};
 use plan::{Group, TopologyPlan};
-use sojourn_aqm::class::ClassId;
 use sojourn_aqm::registry::{AnyConfig, Catalogue};
 use sojourn_sim::scenario::{LinkSpec, Scenario};
 use std::ffi::CString;
@@ -51,8 +50,8 @@ pub struct Topology {
     pub log: Option<PathBuf>,
     /// Handling of super-packets.
     pub gso: Gso,
-    /// Classes of packets by port.
-    pub classes: Vec<(u16, ClassId)>,
+    /// Classes and hosts of packets by port.
+    pub ports: PortRules,
     /// Server program, run at each node with the server of a group of flows.
     pub server: Vec<CString>,
     /// Client program, run at the node of the clients of each group of flows; the number of the group is appended.
@@ -129,7 +128,7 @@ fn start(topology: &Topology, catalogue: &dyn Catalogue, nodes: &mut Nodes) -> R
         log: topology.log.clone(),
         pcap: topology.pcap.clone(),
         gso: topology.gso,
-        classes: topology.classes.clone(),
+        ports: topology.ports.clone(),
     };
     let mesh = Mesh::new(scenario, &plan, &common)?;
     let command = match &topology.enter {

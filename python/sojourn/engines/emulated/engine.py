@@ -27,15 +27,14 @@ from sojourn.base.errors import InputError, MissingError, unknown
 from sojourn.base.units import seconds
 from sojourn.engines.emulated import programs, topology
 from sojourn.engines.emulated.logs import ENGINE, Payload, result_of
+from sojourn.engines.emulated.ports import Ports
 from sojourn.model.aqms.spelling import is_library, is_policy
 from sojourn.model.results.payload import bulk_groups, ends_of, payload_summary, windows_with_ends
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
 
 DEVICE = Path("/dev/net/tun")
-PORT = 5001
-"""Port of the server; each class named by flows gets one of the next ports."""
-MAX_CLASSES = 100
+MAX_PORTS = 1000
 POLL_S = 0.05
 GRACE_S = 30.0
 """Time after the scenario's end when a run is killed."""
@@ -104,8 +103,8 @@ def _check_flows(document: dict[str, Any]) -> None:
     for key, what in (("ecn", "ECN"), ("gso", "gso")):
         if len({bool(flow.get(key)) for flow in document["flows"]}) > 1:
             raise InputError(f"flows: all of an emulated run use {what}, or none; write the same everywhere")
-    if len(_classes(document)) > MAX_CLASSES:
-        raise InputError(f"flows: an emulated run has up to {MAX_CLASSES} classes; name fewer")
+    if len(Ports.of(document).all) > MAX_PORTS:
+        raise InputError(f"flows: an emulated run tells up to {MAX_PORTS} classes and pairs of hosts apart; name fewer")
 
 
 def run(
@@ -126,7 +125,7 @@ def run(
         document = scenario.document
         several = topology.is_topology(document)
         words = (
-            topology.arguments(scenario, seed, folder, spec, classes_of(document), live)
+            topology.arguments(scenario, seed, folder, spec, Ports.of(document), live)
             if several
             else _words(scenario, seed, folder, live)
         )
@@ -145,12 +144,13 @@ def run(
 def spec_of(scenario: Scenario, seed: int) -> dict[str, Any]:
     """Specification of the clients' traffic, for spec.json."""
     document = scenario.document
-    groups, classes = [], _classes(document)
-    for flow in document["flows"]:
+    ports = Ports.of(document)
+    groups = []
+    for flow, used in zip(document["flows"], ports.by_group, strict=True):
         times = {key: seconds(flow[key]) for key in TIMES if key in flow}
         sizes = {key: _core.size_bytes(flow[key]) for key in ("size", "request") if key in flow}
         plain = {key: flow[key] for key in ("kind", "count", "cc", "direction", "random") if key in flow}
-        path = {"delay": flow["access_delay"], "port": PORT + classes.index(flow.get("class"))}
+        path = {"delay": flow["access_delay"], "ports": used}
         path |= {"dscp": _core.dscp(flow["dscp"])} if "dscp" in flow else {}
         groups.append({**plain, **times, **sizes, **path})
     mtu = max(_core.size_bytes(link["mtu"]) for _, link in topology.links(document))
@@ -164,16 +164,6 @@ def spec_of(scenario: Scenario, seed: int) -> dict[str, Any]:
     }
 
 
-def _classes(document: dict[str, Any]) -> list[str | None]:
-    """Classes of the flows, None among them; each has its own server port, so that the shell can tell them apart."""
-    return sorted({flow.get("class") for flow in document["flows"]}, key=lambda name: name or "")
-
-
-def classes_of(document: dict[str, Any]) -> list[str]:
-    """Classes with their ports, in the syntax of `--class`."""
-    return [f"{PORT + number}={name}" for number, name in enumerate(_classes(document)) if name]
-
-
 def _gso(document: dict[str, Any]) -> list[str]:
     return ["--gso=keep"] if document["flows"][0].get("gso") else []
 
@@ -183,12 +173,12 @@ def _words(scenario: Scenario, seed: int, folder: Path, live: topology.LiveOptio
     document = scenario.document
     links = [f"--{side}={json.dumps(document[key])}" for side, key in (("down", "link"), ("up", "reverse"))]
     script = [sys.executable, programs.__file__]
-    ports = [str(PORT + number) for number in range(len(_classes(document)))]
-    server = f"--peer={shlex.join([*script, 'serve', *ports])}"
-    classes = [f"--class={one}" for one in classes_of(document)]
+    ports = Ports.of(document)
+    server = f"--peer={shlex.join([*script, 'serve', *map(str, ports.all)])}"
+    rules = [*(f"--class={one}" for one in ports.classes), *(f"--hosts={one}" for one in ports.hosts)]
     changes = [f"--changes={json.dumps(document['changes'])}"] if "changes" in document else []
     changes += _live_options(live)
-    options = [f"--seed={seed}", f"--log={folder}", "--quiet", server, *classes, *changes, *_gso(document)]
+    options = [f"--seed={seed}", f"--log={folder}", "--quiet", server, *rules, *changes, *_gso(document)]
     return ["link", *links, *options, "--", *script, "clients", str(folder / "spec.json")]
 
 

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import count
+from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
@@ -193,8 +193,8 @@ class ResponsePlan:
 class ClientConnection:
     """Client side of a connection."""
 
-    def __init__(self, group: Group, size: int, upward: bool = False) -> None:
-        """Connect, and send the request."""
+    def __init__(self, group: Group, size: int, port: int, upward: bool = False) -> None:
+        """Connect to a port of the server, and send the request."""
         self.group, self.size, self.upward, self.received = group, size, upward, 0
         self.start_ns = time.time_ns()
         self.request = f"{self.line()} {group.cc} {group.dscp}\n".encode().ljust(group.request, b".")
@@ -208,9 +208,9 @@ class ClientConnection:
         self.delivered: dict[int, int] = {}
         group.opened += 1
         with suppress(BlockingIOError):
-            self.peer.connect((group.client.host, group.port))
+            self.peer.connect((group.client.host, port))
         self.number = len(group.ends)
-        group.ends.append((self.peer.getsockname()[:2], (group.client.host, group.port)))
+        group.ends.append((self.peer.getsockname()[:2], (group.client.host, port)))
         group.client.loop.watch(self.peer, selectors.EVENT_WRITE, self.on_writable)
 
     def line(self) -> str:
@@ -300,7 +300,6 @@ class Group:
         self.client, self.number, self.spec = client, number, spec
         self.cc: str = spec["cc"]
         self.request: int = spec.get("request", 0)
-        self.port: int = spec["port"]
         self.dscp: int = spec.get("dscp", 0)
         self.think: float = spec.get("think", 0.0)
         self.gap: float = spec.get("gap", 0.0)
@@ -320,26 +319,26 @@ class Group:
 
     def schedule(self, zero: float, rng: random.Random) -> None:
         """Schedule the first connections."""
-        for _ in range(self.spec["count"]):
+        for port, _ in zip(cycle(self.spec["ports"]), range(self.spec["count"]), strict=False):
             start = zero + self.spec["start"] + rng.random() * self.spec["spread"]
-            self.client.loop.at(start, partial(self.open, start, rng))
+            self.client.loop.at(start, partial(self.open, start, rng, port))
 
-    def open(self, at: float, rng: random.Random) -> None:
+    def open(self, at: float, rng: random.Random, port: int) -> None:
         """Open a connection; for web pages, also schedule the next."""
         upward = self.spec["direction"] == "reverse"
         if self.spec["kind"] == "tcp":
-            download = ClientConnection(self, ENDLESS, upward)
+            download = ClientConnection(self, ENDLESS, port, upward)
             self.long_lived.append(download)
             if "stop" in self.spec:
                 self.client.loop.at(self.stop, download.end)
             return
         if self.spec["kind"] == "request":
-            PersistentConnection(self, self.spec["size"])
+            PersistentConnection(self, self.spec["size"], port)
             return
-        ClientConnection(self, self.spec["size"], upward)
+        ClientConnection(self, self.spec["size"], port, upward)
         gap = self.spec["interval"] * (rng.expovariate(1) if self.spec["random"] else 1)
         if at + gap < self.stop:
-            self.client.loop.at(at + gap, partial(self.open, at + gap, rng))
+            self.client.loop.at(at + gap, partial(self.open, at + gap, rng, port))
 
 
 class Client:
@@ -380,7 +379,7 @@ class Client:
         """Connect once, so that the run starts when the server is ready."""
         end = time.monotonic() + CONNECT_TIMEOUT_S
         # The server opens its ports in ascending order.
-        port = max(group["port"] for group in self.spec["groups"])
+        port = max(port for group in self.spec["groups"] for port in group["ports"])
         while True:
             try:
                 socket.create_connection((self.host, port), timeout=CONNECT_TIMEOUT_S).close()

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from sojourn.engines.emulated import programs
 from sojourn.engines.emulated.logs import shell_report
+from sojourn.engines.emulated.ports import Ports
 from sojourn.model.scenarios.scenario import Scenario
 
 SHELL = [sys.executable, "-m", "sojourn.engines.emulated.shell"]
@@ -56,7 +57,7 @@ def arguments(
     seed: int,
     folder: Path,
     spec: dict[str, Any],
-    classes: list[str],
+    ports: Ports,
     live: LiveOptions,
     enter: NodeShell | None = None,
 ) -> list[str]:
@@ -66,14 +67,14 @@ def arguments(
     """
     document = scenario.document
     script = [sys.executable, programs.__file__]
-    ports = sorted({group["port"] for group in spec["groups"]})
     topology = {
         "scenario": scenario.canonical,
         "seed": seed,
         "log": None if enter else str(folder),
         "gso": "keep" if document["flows"][0].get("gso") else "cut",
-        "classes": classes,
-        "server": [*script, "serve", *map(str, ports)],
+        "classes": ports.classes,
+        "hosts": ports.hosts,
+        "server": [*script, "serve", *map(str, ports.all)],
         "client": [*script, "client", str(folder / "spec.json")],
         "enter": {"node": enter.node, "command": enter.command} if enter else None,
         "name": live.name,

@@ -1,7 +1,7 @@
 //! Super-packets that the queue holds whole.
 
 use super::*;
-use crate::path::Gso;
+use crate::path::{Gso, PortRules};
 
 /// `segments` full segments from byte `seq` on.
 fn burst(seq: u32, segments: usize) -> TcpFrame {
@@ -152,9 +152,28 @@ fn a_port_names_a_class() {
     let classes = vec![(7, sojourn_aqm::class::ClassId::new(1, 1))];
     let arrivals: Vec<_> = [5, 5, 5, 7].map(|port| (0, TcpFrame { port, ..TcpFrame::default() }.frame())).into();
     let order = |classes| {
-        let (head, records) = logged(DirectionConfig { classes, ..config(kind.clone(), 0) }, 1, &arrivals);
+        let ports = PortRules { classes, ..PortRules::default() };
+        let (head, records) = logged(DirectionConfig { ports, ..config(kind.clone(), 0) }, 1, &arrivals);
         assert_eq!(replay(&head, &records).unwrap().agreeing, 4, "the log has the classes");
         of_kind(&records, Logged::Sent).into_iter().map(|(_, number, _)| number).collect::<Vec<_>>()
     };
     assert_eq!((order(classes), order(vec![])), (vec![0, 3, 1, 2], vec![0, 1, 2, 3]));
+}
+
+#[test]
+fn a_port_names_the_hosts_of_its_packets() {
+    // Nine packets from each of three ports: two with one client and one with another, whom CAKE serves in turn.
+    let kind = link("rate = 12 Mbit/s; aqm = cake dual-dsthost");
+    let frame = |port| (0, TcpFrame { port, ..TcpFrame::default() }.frame());
+    let arrivals: Vec<_> = [5, 7, 9].into_iter().flat_map(|port| [port; 9]).map(frame).collect();
+    let of_the_last = |clients: [u32; 3]| {
+        let hosts = [5, 7, 9].into_iter().zip(clients.map(|client| (client, 100))).collect();
+        let ports = PortRules { hosts, ..PortRules::default() };
+        let (head, records) = logged(DirectionConfig { ports, ..config(kind.clone(), 0) }, 1, &arrivals);
+        assert_eq!(replay(&head, &records).unwrap().agreeing, 27, "the log has the hosts");
+        let first = of_kind(&records, Logged::Sent).into_iter().take(18);
+        first.filter(|&(_, number, _)| number >= 18).count()
+    };
+    let (three, two) = (of_the_last([1, 2, 3]), of_the_last([1, 1, 3]));
+    assert!((5..=7).contains(&three) && (8..=9).contains(&two), "{three} and {two} of 18");
 }
