@@ -221,3 +221,23 @@ def test_the_same_seed_shows_no_false_difference(cli: Cli, tmp_path: Path) -> No
     )
     assert ran.exit_code == 0, ran.output
     assert ran.output.count("as before") == 9, ran.output
+
+
+def test_sentences_tell_the_hosts_that_the_scenario_names(cli: Cli, tmp_path: Path) -> None:
+    flows = [
+        'kind = "tcp"\ncount = 3\nhost = "pc"',
+        'kind = "cbr"\nrate = "0.1 Mbit/s"\ndirection = "reverse"\nhost = "pc"',
+        'kind = "web"\nsize = "20 kB"\ninterval = "0.3 s"\ncount = 4\nhosts = 2\npeer_host = "cdn"',
+        'kind = "web"\nsize = "20 kB"\ninterval = "0.3 s"\nhost = "pc"\npeer_host = "cdn"',
+        'kind = "voice"',
+    ]
+    text = 'duration = "3 s"\n[link]\nrate = "9 Mbit/s"\naqm = "cake"\n'
+    (tmp_path / "home.toml").write_text(text + "".join(f"[[flows]]\n{keys}\n" for keys in flows))
+    ran = cli("rehearse", "home.toml", "--change", "fq_codel", "--seeds", 1, "-o", "out", "--json")
+    calls, pages, bulk = printed_json(ran)["sentences"]
+    for sentence, hosts in (
+        (calls, "2 hosts at home, 2 beyond"),
+        (pages, "3 hosts at home, 1 beyond"),
+        (bulk, "1 host"),
+    ):
+        assert f"; {hosts}" in sentence and "pairs of hosts" not in sentence

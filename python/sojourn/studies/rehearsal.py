@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 from statistics import fmean
 from typing import Any
 
 from sojourn.base.errors import InputError
+from sojourn.engines.hosts import hosts_of
 from sojourn.model.analysis.stats import PairedDifference, paired_difference
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
@@ -65,9 +67,9 @@ class Rehearsal:
         }
         for title, about in titles.items():
             parts = [f"{one.about} {one.text}" if len(about) > 1 else one.text for one in self._of(about)]
-            groups = [flow for flow in self.before.document["flows"] if ABOUT.get(flow["kind"]) in about]
+            groups = [n for n, flow in enumerate(self.before.document["flows"]) if ABOUT.get(flow["kind"]) in about]
             if parts:
-                found.append(f"{title}: {'; '.join(parts)}. {_setting(self, len(groups))}")
+                found.append(f"{title}: {'; '.join(parts)}. {_setting(self, groups)}")
             elif groups:
                 found.append(f"{title}: {_reason(self.before)}")
         return found
@@ -88,9 +90,9 @@ def rehearse(
     return Rehearsal(scenario, after, pair, _compare(scenario, *pair))
 
 
-def _setting(found: Rehearsal, groups: int) -> str:
-    """Sentence with the hosts, the rate of each direction, and the assumptions."""
-    assumed = ["1 pair of hosts" if groups == 1 else f"{groups} pairs of hosts, one per group of flows"]
+def _setting(found: Rehearsal, groups: Sequence[int]) -> str:
+    """Sentence with the rate of each direction, the hosts of `groups`, and the assumptions."""
+    known, assumed = _hosts(found.before, groups)
     rates, lines = [], []
     for direction, link in LINKS.items():
         old, new = (_rate(one, f"{link}.aqm") for one in (found.before, found.after))
@@ -100,7 +102,28 @@ def _setting(found: Rehearsal, groups: int) -> str:
             lines.append(f"{rate_text(line_bps)} {TOWARDS[direction]}")
     if lines:
         assumed.append(f"lines of {' and '.join(lines)} behind the shaper")
-    return f"Rate {', '.join(rates)}; assumed: {'; '.join(assumed)}."
+    parts = [f"Rate {', '.join(rates)}", *known]
+    if assumed:
+        parts.append(f"assumed: {'; '.join(assumed)}")
+    return f"{'; '.join(parts)}."
+
+
+def _hosts(scenario: Scenario, groups: Sequence[int]) -> tuple[list[str], list[str]]:
+    """Number of hosts of `groups`: as the scenario names them, and as assumed."""
+    document = scenario.document
+    flows = [document["flows"][number] for number in groups]
+    if any(flow["kind"] == "pcap" for flow in flows):
+        return ["the hosts of the capture"], []
+    if "nodes" not in document and not any(NAMES & flow.keys() for flow in flows):
+        return [], ["1 pair of hosts" if len(groups) == 1 else f"{len(groups)} pairs of hosts, one per group of flows"]
+    rows = iter(hosts_of(document).tolist())
+    home, beyond = set(), set()
+    for number, flow in enumerate(document["flows"]):
+        for source, sink in islice(rows, flow["count"]):
+            if number in groups:
+                home.add(sink if flow["direction"] == "forward" else source)
+                beyond.add(source if flow["direction"] == "forward" else sink)
+    return [f"{len(home)} {'host' if len(home) == 1 else 'hosts'} at home, {len(beyond)} beyond"], []
 
 
 def _reason(scenario: Scenario) -> str:
@@ -189,6 +212,8 @@ def _sum(groups: Sequence[int]) -> Any:
     return read
 
 
+NAMES = {"host", "peer_host", "hosts"}
+"""Keys of flows that name hosts."""
 ABOUT = {
     "voice": "calls",
     "cbr": "games",
