@@ -59,12 +59,12 @@ def pcap(
     frames: list[tuple[int, bytes]], *, order: str = "<", nano: bool = False, link: int = 1, snap: int = 65535
 ) -> bytes:
     magic, unit = (0xA1B23C4D, 1) if nano else (0xA1B2C3D4, 1000)
-    data = struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snap, link)
+    data = bytearray(struct.pack(order + "IHHiIII", magic, 2, 4, 0, 0, snap, link))
     for time_ns, frame in frames:
         kept = frame[:snap]
         seconds, rest = divmod(time_ns, 10**9)
         data += struct.pack(order + "IIII", seconds, rest // unit, len(kept), len(frame)) + kept
-    return data
+    return bytes(data)
 
 
 def pcapng(

@@ -12,6 +12,7 @@ import pytest
 from sojourn import InputError, Scenario, _core
 from sojourn.engines.endpoint_log import EndpointLog, OpenedFlow
 from sojourn.engines.kernel import engine
+from sojourn.engines.kernel.hosts import HostTable
 from sojourn.engines.kernel.network import START_NS, lay_out
 from sojourn.engines.kernel.qdisc import DISCIPLINES, queue
 from sojourn.engines.kernel.trace import EVENT, OFFERED, TIMED_OUT, entries, timeouts
@@ -392,12 +393,13 @@ def test_a_packet_belongs_to_the_flow_of_its_address_and_port() -> None:
     events["source_port"] = [10001, 5001, 10000, 5001]
     events["destination_port"] = [5001, 10001, 5001, 10007]
     opened = [OpenedFlow(4, 1, 10001), OpenedFlow(2, 2, 10000), OpenedFlow(9, 0, 10007)]
-    found = entries(events, 1000, opened, [0, 0, 1])
+    hosts = HostTable(np.array([[0, 1], [0, 1], [2, 3]], np.uint32))
+    found = entries(events, 1000, opened, hosts)
     assert found["flow"].tolist() == [4, 4, 2, 9]
     assert found["time_ns"].tolist() == [0, 0, 1000, 2000]
     assert (found["from_host"].tolist(), found["to_host"].tolist()) == ([0, 1, 2, 0], [1, 0, 3, 1])
     with pytest.raises(RuntimeError, match="belongs to no flow"):
-        entries(events, 1000, opened[:2], [0, 0, 1])
+        entries(events, 1000, opened[:2], hosts)
 
 
 def test_time_outs_are_counted_by_flow_and_are_no_packets() -> None:
@@ -410,7 +412,8 @@ def test_time_outs_are_counted_by_flow_and_are_no_packets() -> None:
     opened = [OpenedFlow(4, 1, 10001), OpenedFlow(2, 2, 10000)]
     # The last one is at the end that only acknowledges.
     assert timeouts(events, opened) == {4: 2, 2: 1}
-    assert entries(events, 0, opened, [0, 0, 1])["flow"].tolist() == [4]
+    hosts = HostTable(np.array([[0, 1], [2, 3], [4, 5]], np.uint32))
+    assert entries(events, 0, opened, hosts)["flow"].tolist() == [4]
     assert timeouts(events[:1], opened) == {}
 
 
@@ -548,7 +551,7 @@ def test_a_class_that_a_group_names_is_found_by_its_addresses(aqm: str, named: s
         assert lines == []
         return
     place, flowid = found.split()
-    assert [line.split()[14] for line in lines] == [f"10.{net}.0.{n}/32" for n in (0, 1) for net in (1, 2)]
+    assert [line.split()[14] for line in lines] == ["10.128.0.0/32", "10.128.0.1/32"], "one for each host"
     assert {(line.split()[9], line.split()[-1]) for line in lines} == {(place, flowid)}
     assert network.files["L.tc"].splitlines()[1].split()[4:7] == ["parent", "f000:1", "handle"]
 

@@ -265,6 +265,8 @@ static int sojourn_private(struct net_device *dev, struct ifreq *request, void _
 		return sojourn_restart_random(netdev_priv(dev), data);
 	case CONTROLS:
 		return sojourn_restart_controls(data);
+	case HOSTS:
+		return sojourn_share_hosts(data);
 	case TRACE:
 		return sojourn_open_trace(data);
 	case RECEIVE:

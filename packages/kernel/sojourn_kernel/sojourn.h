@@ -52,7 +52,21 @@ enum {
 	TRACE = SIOCDEVPRIVATE + 2,	/* file name on the host; empty: flush */
 	RECEIVE = SIOCDEVPRIVATE + 3,	/* u64[2]: number of a card, delay from its first packet to the poll in ns */
 	CONTROLS = SIOCDEVPRIVATE + 4,	/* u64: seed of the congestion controls' random streams */
+	HOSTS = SIOCDEVPRIVATE + 5,	/* hosts_config: hosts of all sources, of which some share one */
 };
+
+/* Hosts of a source, and the shift of its clients' ports, by which sources of the same hosts differ. */
+struct hosts_of_source {
+	u32 hosts[2];		/* numbers of the hosts of the source and of the sink, below 2^23 */
+	u32 port_shift;		/* below the number of clients' ports */
+};
+
+struct hosts_config {
+	u64 sources;		/* user address of the hosts, by number of the source */
+	u64 count;
+};
+
+#define MAX_SOURCES 65536
 
 struct card;
 
@@ -77,8 +91,9 @@ struct link_direction {
 /* Called when a packet leaves its queue discipline for the link. */
 void sojourn_note_sent(struct link_direction *dir, struct sk_buff *skb);
 
-/* The ioctls TRACE, RANDOM and CONTROLS. */
+/* The ioctls TRACE, RANDOM, CONTROLS and HOSTS. */
 int sojourn_open_trace(void __user *data);
+int sojourn_share_hosts(void __user *data);
 int sojourn_restart_random(struct link_direction *dir, void __user *data);
 int sojourn_restart_controls(void __user *data);
 

@@ -4,12 +4,14 @@
  * written to a file on the host in order of time, as is every retransmission timeout of TCP.
  *
  * The queue discipline of a device draws from a random stream of that device (splitmix64), the congestion control of a
- * source from a stream of that source. Both streams, and the hash of flows in queue disciplines, are the simulator's.
+ * source from a stream of that source. Both streams, and the hash of flows in queue disciplines, are the simulator's, as
+ * are the hosts of flows.
  *
  * This file is compiled into the kernel and is not part of Sojourn's programs; see LICENSE in this package.
  */
 #include <linux/ip.h>
 #include <net/inet_sock.h>
+#include <net/ip.h>
 #include <net/sch_generic.h>
 #include <os.h>
 #include "sojourn.h"
@@ -118,14 +120,124 @@ int sojourn_restart_controls(void __user *data)
 	return 0;
 }
 
+/* ---- hosts that several sources share --------------------------------------------------------------------------- */
+
+/*
+ * Each source has an address of its own at either end, 10.N.x.y with the number of the source and N as below. While a
+ * packet is in a traced queue, its addresses are those of the hosts, which other sources may have too, and the client's
+ * port is one that no other source of these hosts has. The mark then has N and the number.
+ */
+#define CLIENT_PORTS (65536 - FIRST_PORT)
+#define SHARED (1U << 31)
+#define HOST_NET ((10U << 24) | (1U << 23))	/* 10.128.0.0/9 */
+
+static struct shared_hosts {
+	struct hosts_of_source *sources;
+	u32 count;
+} shared;
+
+int sojourn_share_hosts(void __user *data)
+{
+	struct hosts_config config;
+	struct hosts_of_source *sources;
+
+	if (copy_from_user(&config, data, sizeof(config)))
+		return -EFAULT;
+	if (!config.count || config.count > MAX_SOURCES)
+		return -EINVAL;
+	sources = vmemdup_user(u64_to_user_ptr(config.sources), config.count * sizeof(*sources));
+	if (IS_ERR(sources))
+		return PTR_ERR(sources);
+	kvfree(shared.sources);
+	shared = (struct shared_hosts) { .sources = sources, .count = config.count };
+	return 0;
+}
+
+/* Sources have N = 1 or 3, their sinks N + 1. */
+static bool is_sink(u32 net)
+{
+	return net % 2 == 0;
+}
+
+static __be16 *ports_of(const struct iphdr *ip)
+{
+	return (__be16 *)((u8 *)ip + ip->ihl * 4);
+}
+
+/* Move the client's port by `shift` on the ring of clients' ports. */
+static void shift_port(__be16 *ports, u32 shift)
+{
+	__be16 *port = ntohs(ports[0]) >= FIRST_PORT ? &ports[0] : &ports[1];
+
+	*port = htons(FIRST_PORT + (ntohs(*port) - FIRST_PORT + shift) % CLIENT_PORTS);
+}
+
+/* Give a packet the addresses of its hosts. Routers have made its header writable. */
+static void enter_hosts(struct sk_buff *skb)
+{
+	struct iphdr *ip = ip_hdr(skb);
+	u32 number = ntohl(ip->saddr) & 0xffff, net = ntohl(ip->saddr) >> 16 & 0xff;
+	const struct hosts_of_source *source;
+
+	if (number >= shared.count || skb->mark)
+		return;
+	source = &shared.sources[number];
+	skb->mark = SHARED | net << 16 | number;
+	ip->saddr = htonl(HOST_NET | source->hosts[is_sink(net)]);
+	ip->daddr = htonl(HOST_NET | source->hosts[!is_sink(net)]);
+	shift_port(ports_of(ip), source->port_shift);
+	ip_send_check(ip);
+}
+
+static bool is_shared(const struct sk_buff *skb)
+{
+	return shared.count && skb->mark & SHARED;
+}
+
+/* Addresses and ports of a packet; those before `enter_hosts` if its source shares hosts. */
+struct ends {
+	__be32 source, destination;
+	__be16 ports[2];
+};
+
+static struct ends ends_of(const struct sk_buff *skb)
+{
+	const struct iphdr *ip = ip_hdr(skb);
+	const __be16 *ports = ports_of(ip);
+	struct ends ends = { .source = ip->saddr, .destination = ip->daddr, .ports = { ports[0], ports[1] } };
+
+	if (is_shared(skb)) {
+		u32 number = skb->mark & 0xffff, net = skb->mark >> 16 & 0xff, other = is_sink(net) ? net - 1 : net + 1;
+
+		ends.source = htonl(10U << 24 | net << 16 | number);
+		ends.destination = htonl(10U << 24 | other << 16 | number);
+		shift_port(ends.ports, CLIENT_PORTS - shared.sources[number].port_shift);
+	}
+	return ends;
+}
+
+static void leave_hosts(struct sk_buff *skb)
+{
+	struct iphdr *ip = ip_hdr(skb);
+	struct ends ends;
+
+	if (!is_shared(skb))
+		return;
+	ends = ends_of(skb);
+	ip->saddr = ends.source;
+	ip->daddr = ends.destination;
+	memcpy(ports_of(ip), ends.ports, sizeof(ends.ports));
+	ip_send_check(ip);
+	skb->mark = 0;
+}
+
 /* The simulator's number of a flow. The first connection of a source has the source's number, part of both addresses. */
 static u64 flow_number(const struct sk_buff *skb)
 {
-	const struct iphdr *ip = ip_hdr(skb);
-	const __be16 *ports = (const __be16 *)((const u8 *)ip + ip->ihl * 4);
-	u64 port = max(ntohs(ports[0]), ntohs(ports[1]));
+	struct ends ends = ends_of(skb);
+	u64 port = max(ntohs(ends.ports[0]), ntohs(ends.ports[1]));
 
-	return (ntohl(ip->saddr) & 0xffff) | (port - FIRST_PORT) << 16;
+	return (ntohl(ends.source) & 0xffff) | (port - FIRST_PORT) << 16;
 }
 
 /* Set the skb hash to the simulator's hash of the flow number. */
@@ -220,13 +332,13 @@ static u16 tcp_flags(const struct iphdr *ip)
 static void trace_note(u8 kind, u8 link, const struct sk_buff *skb)
 {
 	const struct iphdr *ip = ip_hdr(skb);
-	const __be16 *ports = (const __be16 *)((const u8 *)ip + ip->ihl * 4);
+	struct ends ends = ends_of(skb);
 
 	trace_add((struct event) {
 		.at = ktime_get_ns(), .id = trace_id(skb), .kind = kind, .link = link,
 		.bytes = kind == OFFERED ? qdisc_pkt_len(skb) : 0,
-		.source = ntohl(ip->saddr), .destination = ntohl(ip->daddr),
-		.source_port = ntohs(ports[0]), .destination_port = ntohs(ports[1]),
+		.source = ntohl(ends.source), .destination = ntohl(ends.destination),
+		.source_port = ntohs(ends.ports[0]), .destination_port = ntohs(ends.ports[1]),
 		.ecn = ip->tos & 3, .protocol = ip->protocol,
 		.segments = skb_is_gso(skb) ? skb_shinfo(skb)->gso_segs : 1,
 		.flags = tcp_flags(ip) | trace_reason(skb) << TCP_FLAGS,
@@ -286,14 +398,18 @@ void sojourn_offered(struct sk_buff *skb, struct net_device *dev)
 		hash_flow(skb, &streams[number]);
 	if (trace.file < 0)
 		return;
-	if (flags & SPLITS && skb_is_gso(skb))
+	if (flags & SPLITS && skb_is_gso(skb)) {
+		enter_hosts(skb);
 		return;
+	}
 	skb_orphan(skb);
 	skb_shinfo(skb)->destructor_arg = (void *)(uintptr_t)trace.ids++;
 	skb->destructor = note_drop;
 	if (flags & NAMED)
 		name_packet(skb);
 	trace_note(OFFERED, number, skb);
+	if (!(flags & NAMED))
+		enter_hosts(skb);
 }
 
 /* Called with the packets that a queue discipline dropped during an enqueue. */
@@ -312,6 +428,7 @@ void sojourn_note_sent(struct link_direction *dir, struct sk_buff *skb)
 		skb->destructor = NULL;
 		skb_shinfo(skb)->destructor_arg = NULL;
 	}
+	leave_hosts(skb);
 }
 
 int sojourn_open_trace(void __user *data)

@@ -53,7 +53,7 @@ def run(
         log = EndpointLog.read((folder / "out").read_text().splitlines())
         events = read_trace(folder / "trace")
     ends = Endpoints(log, flows, groups, timeouts(events, log.opened), len(events))
-    columns = entries(events, START_NS, log.opened, groups, network.replacements)
+    columns = entries(events, START_NS, log.opened, network.hosts, network.replacements)
     output = _core.summarise(scenario.canonical, seed, limits, columns)
     return result(scenario, seed, output, ends)
 
@@ -84,8 +84,10 @@ def _job(
     streams = _streams(document, seed)
     # Before the queues are made, because `sojourn` takes the state then; and after, because others draw meanwhile.
     made = network.job.index(f"until {CREATION_NS}")
+    shared = [f"at {router}", f"hosts {device} hosts", "at -"] if network.hosts.is_shared else []
     job = [
         *network.job[:made],
+        *shared,
         *streams,
         *network.job[made:],
         *streams,
@@ -99,6 +101,8 @@ def _job(
         "at -",
     ]
     files: dict[str, str | bytes] = {**network.files, **sources.files, "traffic": sources.text}
+    if shared:
+        files["hosts"] = network.hosts.table()
     files["job"] = "\n".join([*job, ""])
     limits = [(queue.limit, queue.drops_early) for queue in network.queues]
     return network, files, sources.flows, [ends.group for ends in network.ends], limits

@@ -6,7 +6,8 @@ Sources and sinks of each flow group have their own network namespaces, attached
                  L ══ bottleneck (f) ══ R
     k1 ──────────┘                        └──access── s1   group 1, reverse
 
-Each flow has an address at each end, and its own links if its access link has a rate or its host uses GRO. Several
+Each flow has an address at each end, and its own links if its access link has a rate or its host uses GRO. Queues see
+the addresses of its hosts (hosts.py). Several
 bottlenecks lie between further routers (routers.py), which have a route for each address.
 """
 
@@ -17,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sojourn import _core
+from sojourn.engines.kernel.hosts import HostTable
 from sojourn.engines.kernel.offload import OFFLOADS, Offloads
 from sojourn.engines.kernel.qdisc import Queue, queue
 from sojourn.engines.kernel.refuse import refuse, refuse_links
@@ -50,12 +52,15 @@ class FlowEndpoints:
     sink: str
     source_address: str
     sink_address: str
+    in_queues: tuple[str, str]
+    """Both addresses in traced queues: those of the hosts."""
 
 
 @dataclass
 class Network:
     """Commands and files that make the network in the guest."""
 
+    hosts: HostTable
     ends: list[FlowEndpoints] = field(default_factory=list)
     """Endpoints of each source, in order of their numbers."""
     traced: tuple[str, str] = ("", "")
@@ -76,7 +81,7 @@ def lay_out(document: Mapping[str, Any]) -> Network:
     for place, keys in {"": document, **listed}.items():
         if keys.get("wlan"):
             refuse(f"{place}wlan", "has no wireless LAN", "simulate it")
-    network, links = Network(), directions(document)
+    network, links = Network(HostTable.of(document)), directions(document)
     if len(links) > MAX_QUEUES:
         refuse("links", f"numbers at most {MAX_QUEUES} queues, not {len(links)}", "simulate it")
     for link in links:
@@ -168,7 +173,8 @@ def _add_group(
         lines[router] += [f"link set {device}.p mtu {mtu}", f"link set {device}.p up"]
     for number in range(count):
         index = first + number
-        addresses = [f"10.{net}.{index >> 8}.{index & 255}" for net in (source_net, sink_net)]
+        near_address, far_address = (f"10.{net}.{index >> 8}.{index & 255}" for net in (source_net, sink_net))
+        addresses = (near_address, far_address)
         device, port = devices[number % len(devices)], ports[number % len(ports)]
         lines[source] += [
             f"addr add {addresses[0]}/32 dev {device}",
@@ -182,7 +188,8 @@ def _add_group(
         for crossed, address in ((path.acks, addresses[0]), (path.data, addresses[1])) if routed else ():
             for link in crossed:
                 lines[link.router].append(f"route add {address}/32 dev {link.device}")
-        network.ends.append(FlowEndpoints(group, source, sink, *addresses))
+        in_queues = network.hosts.addresses(index, addresses)
+        network.ends.append(FlowEndpoints(group, source, sink, near_address, far_address, in_queues))
     if len(ports) == 1:
         lines[sink].append(f"route add 10.{source_net}.0.0/16 dev {ports[0]}")
     access = f"{delay} 0 0 0 0 {{}} {NOT_TRACED}{serving}"
@@ -284,12 +291,17 @@ def _accounted_bytes(link: Direction) -> int:
 
 
 def _class_addresses(document: Mapping[str, Any], ends: Sequence[FlowEndpoints]) -> dict[str, list[str]]:
-    """Host addresses, at both ends, of the flow groups that set `class`, by class."""
+    """Addresses of the hosts, at both ends, of the flow groups that set `class`, by class."""
     by_class: dict[str, list[str]] = {}
+    classes: dict[str, str | None] = {}
     for end in ends:
-        if class_id := document["flows"][end.group].get("class"):
-            by_class.setdefault(class_id, []).extend((end.source_address, end.sink_address))
-    return by_class
+        class_id = document["flows"][end.group].get("class")
+        if {classes.setdefault(address, class_id) for address in end.in_queues} != {class_id}:
+            place = f"flows[{end.group}].class"
+            refuse(place, "chooses a class by address, one for each host", "name other hosts")
+        if class_id:
+            by_class.setdefault(class_id, []).extend(end.in_queues)
+    return {class_id: list(dict.fromkeys(addresses)) for class_id, addresses in by_class.items()}
 
 
 def _tc(direction: Direction, qdisc: Queue, by_class: Mapping[str, Sequence[str]]) -> str:

@@ -19,8 +19,7 @@ AQMS = {
     "cake": "cake flows",
     "cake no-split-gso": "cake flows no-split-gso",
 }
-"""By name in the table. CAKE isolates flows rather than hosts: in the simulator the flows of a group share a host, in
-the kernel each has its own."""
+"""By name in the table; CAKE isolates flows, as FQ-CoDel does."""
 RATES, RTTS_MS, FLOWS = (10, 100, 1000), (20, 100), (1, 4, 16)
 DURATION_S = {10: 60, 100: 30, 1000: 15}
 """By rate."""

@@ -17,6 +17,8 @@ from sojourn.engines.endpoint_log import OpenedFlow
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from sojourn.engines.kernel.hosts import HostTable
+
 EVENT = np.dtype(
     [
         ("at", "<u8"),
@@ -61,15 +63,14 @@ def entries(
     events: npt.NDArray[Any],
     start_ns: int,
     opened: Sequence[OpenedFlow],
-    groups: Sequence[int],
+    hosts: HostTable,
     replacements: Sequence[tuple[int, int]] = (),
 ) -> Mapping[str, npt.NDArray[Any]]:
-    """Columns of the events for `_core.summarise`; `groups` has the group of each source."""
+    """Columns of the events for `_core.summarise`."""
     events = mark_replaced(events[events["what"] != TIMED_OUT], replacements)
     from_source = _from_source(events)
     source = np.where(from_source, events["source"], events["destination"]) & 0xFFFF
-    group = np.asarray(groups, np.uint32)[np.minimum(source, len(groups) - 1)]
-    near, far = 2 * group, 2 * group + 1
+    near, far = hosts.numbers[np.minimum(source, len(hosts.numbers) - 1)].T
     return {
         "time_ns": events["at"] - np.uint64(start_ns),
         "what": codes(events),

@@ -117,6 +117,9 @@ def _group(number: int, flow: Mapping[str, Any], links: Sequence[Link], data: Se
             refuse(f"{place}.{key}", "does not classify packets", "leave it out")
     if flow.get("rtt_stagger"):
         refuse(f"{place}.rtt_stagger", "has a single delay for all flows of a group", "write a group for each flow")
+    for key in ("host", "peer_host", "hosts"):
+        if key in flow:
+            refuse(f"{place}.{key}", "has two hosts of its own for each group", "leave it out")
     if by_host and flow["count"] > 1:
         refuse(f"{place}.count", "has a single host for each group under this queue", "write a group for each flow")
     delay = nanoseconds(f"{place}.access_delay", flow["access_delay"])

@@ -15,6 +15,7 @@
 #define FOLDER "/run/job"
 #define NAMESPACES "/run/netns/"
 #define MAX_WORDS 2048
+#define MAX_SOURCES 65536
 
 /* As in the kernel's device (packages/kernel/sojourn_kernel/sojourn.h). */
 struct step {
@@ -25,7 +26,7 @@ struct link_config {
 	int32_t overhead;
 	uint32_t mpu, step_count, flags, number, pad;
 };
-enum { CONFIGURE = SIOCDEVPRIVATE, RANDOM, TRACE, RECEIVE, CONTROLS };
+enum { CONFIGURE = SIOCDEVPRIVATE, RANDOM, TRACE, RECEIVE, CONTROLS, HOSTS };
 
 static int first_namespace;
 
@@ -173,6 +174,19 @@ static void restart(const char *device, int command, const char *number)
 	device_ioctl(device, command, &value);
 }
 
+/* hosts DEVICE FILE: give sources hosts that they share; FILE has three 32-bit numbers for each (sojourn.h). */
+static void share_hosts(const char *device, const char *name)
+{
+	FILE *file = open_file(name, "r");
+	uint32_t (*sources)[3] = zalloc(MAX_SOURCES * sizeof(*sources));
+	struct { uint64_t sources, count; } config = { .sources = (uintptr_t)sources };
+
+	config.count = fread(sources, sizeof(*sources), MAX_SOURCES, file);
+	fclose(file);
+	device_ioctl(device, HOSTS, &config);
+	free(sources);
+}
+
 /* card DEVICE NUMBER WAIT: let the device receive by a card that is polled WAIT ns after the first packet. */
 static void attach_card(const char *device, const char *number, const char *wait)
 {
@@ -218,6 +232,7 @@ static void run_line(char **words, int count)
 	} verbs[] = {
 		{ "exec", 2 }, { "at", 2 }, { "write", 3 }, { "link", 9 }, { "random", 3 }, { "trace", 3 }, { "flush", 2 },
 		{ "note", 3 }, { "run", 3 }, { "replay", 5 }, { "card", 4 }, { "qdisc", 5 }, { "controls", 3 }, { "until", 2 },
+		{ "hosts", 3 },
 	};
 	const char *verb = words[0];
 
@@ -240,6 +255,8 @@ static void run_line(char **words, int count)
 		sleep_until(strtoull(words[1], NULL, 10));
 	} else if (!strcmp(verb, "controls"))
 		restart(words[1], CONTROLS, words[2]);
+	else if (!strcmp(verb, "hosts"))
+		share_hosts(words[1], words[2]);
 	else if (!strcmp(verb, "trace"))
 		device_ioctl(words[1], TRACE, words[2]);
 	else if (!strcmp(verb, "flush"))
