@@ -55,6 +55,7 @@ __all__ = [
     "end_summaries",
     "gym_cc_names",
     "gym_names",
+    "hosts",
     "jain",
     "load_trace",
     "lte_presets",
