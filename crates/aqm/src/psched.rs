@@ -1,7 +1,9 @@
 //! Rates in the arithmetic of Linux's packet schedulers: the time of a byte as a multiplier and a shift.
 
+use crate::error::ConfigError;
 use crate::rate::Rate;
 use crate::{choice, params::Value};
+use alloc::format;
 
 choice! {
     /// Link layer, in tc's words.
@@ -36,6 +38,16 @@ pub(crate) struct Framing {
 impl Framing {
     /// No framing.
     pub const NONE: Self = Self { overhead: 0, mpu: 0, layer: LinkLayer::Ethernet };
+
+    /// Size on the wire of a packet of `len` bytes.
+    #[inline]
+    pub fn wire_bytes(&self, len: u32) -> u64 {
+        let len = len.saturating_add(self.overhead).max(self.mpu);
+        match self.layer {
+            LinkLayer::Ethernet => len as u64,
+            LinkLayer::Atm => len.div_ceil(48) as u64 * 53,
+        }
+    }
 }
 
 impl PschedRate {
@@ -56,13 +68,16 @@ impl PschedRate {
     /// Transmission time of `len` bytes in ns, rounded down for each packet (`psched_l2t_ns`).
     #[inline]
     pub fn time_for(&self, len: u32) -> i64 {
-        let len = (len.saturating_add(self.framing.overhead)).max(self.framing.mpu);
-        let bytes = match self.framing.layer {
-            LinkLayer::Ethernet => len as u64,
-            LinkLayer::Atm => len.div_ceil(48) as u64 * 53,
-        };
-        ((bytes as u128 * self.mult as u128) >> self.shift) as i64
+        ((self.framing.wire_bytes(len) as u128 * self.mult as u128) >> self.shift) as i64
     }
+}
+
+/// Rejects a rate below one byte per second, unless it is zero; `name` is its parameter.
+pub(crate) fn check_rate(name: &str, rate: Rate) -> Result<(), ConfigError> {
+    if rate == Rate::from_bps(0) || rate >= MIN_RATE {
+        return Ok(());
+    }
+    Err(format!("{name} ({rate}) is below {MIN_RATE} (one byte per second), the minimum that Linux shapes to").into())
 }
 
 /// Minimum rate: one byte per second.

@@ -9,13 +9,14 @@ use crate::limits::Limits;
 use crate::link::Link;
 use crate::netem::{Distribution, Table};
 use crate::params::{Config as _, Param, Value, unknown};
-use crate::parent::ChildrenConfig as _;
 use crate::qdisc::{Host, Qdisc};
 use crate::single::SingleQueue;
 use crate::{
     ared, avq, blue, cake, cake_mq, choke, cobalt, codel, codel_dt, drophead, droptail, pi, pi2, pie, red, rem, sfb,
 };
-use crate::{drr, dualpi2, fq_codel, fq_pie, htb, netem, pfifo_fast, prio, sch_fq, sfq, sfq_red, sfqcodel, tbf};
+use crate::{
+    drr, dualpi2, fq_codel, fq_pie, htb, netem, pfifo_fast, prio, sch_fq, sfq, sfq_red, sfqcodel, tbf,
+};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -223,7 +224,7 @@ macro_rules! algorithms {
             /// Contents of a parent's braces; `None` for other disciplines, or if they can be omitted.
             pub fn braces(&self) -> Option<String> {
                 match self {
-                    $( Self::$Outer(config) => config.children.spelling(), )+
+                    $( Self::$Outer(config) => config.braces(), )+
                     _ => None,
                 }
             }
@@ -231,7 +232,7 @@ macro_rules! algorithms {
             /// A parent's children.
             fn children(&self) -> Vec<&NamedConfig> {
                 match self {
-                    $( Self::$Outer(config) => config.children.children(), )+
+                    $( Self::$Outer(config) => config.child_configs(), )+
                     Self::Fq(flows) => alloc::vec![flows.aqm()],
                     _ => Vec::new(),
                 }

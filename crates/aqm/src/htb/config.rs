@@ -5,7 +5,7 @@ use crate::error::ConfigError;
 use crate::params::{Bytes, Config as _, Param, Value};
 use crate::parent::class::{Match, own, read_matches, spelled};
 use crate::parent::{ChildConfig, ChildrenConfig, ParentConfig, text};
-use crate::psched::{Framing, LinkLayer, MIN_RATE, RATES};
+use crate::psched::{Framing, LinkLayer, RATES, check_rate};
 use crate::rate::Rate;
 use crate::{choice, config};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -220,11 +220,7 @@ impl<'a, H> Index<'a, H> {
             return Err("rate is required; write e.g. rate 1mbit".into());
         }
         for (name, rate) in [("rate", settings.rate), ("ceil", settings.ceiling())] {
-            if rate < MIN_RATE {
-                return Err(format!(
-                    "{name} ({rate}) is below {MIN_RATE} (one byte per second), the minimum that Linux shapes to"
-                ));
-            }
+            check_rate(name, rate).map_err(|error| error.to_string())?;
         }
         if settings.ceiling() < settings.rate {
             let text = format!("ceil ({}) is below rate ({})", settings.ceil, settings.rate);

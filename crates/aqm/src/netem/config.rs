@@ -3,19 +3,15 @@
 use super::distribution::Distribution;
 use crate::error::ConfigError;
 use crate::params::{Bytes, Value};
-use crate::parent::{ChildConfig, ChildrenConfig, ParentConfig, text};
+use crate::parent::{OnlyChild, ParentConfig, SingleParent};
 use crate::psched::RATES;
 use crate::rate::Rate;
 use crate::time::Duration;
 use crate::{choice, config};
-use alloc::boxed::Box;
 use alloc::format;
-use alloc::string::String;
-use alloc::vec;
-use alloc::vec::Vec;
 
 /// Configuration of `netem`.
-pub type Config<H> = ParentConfig<Settings, Child<H>>;
+pub type Config<H> = ParentConfig<Settings, OnlyChild<H>>;
 
 choice! {
     /// Loss model.
@@ -196,40 +192,7 @@ impl Settings {
     }
 }
 
-/// Queue discipline that packets enter after their delay.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Child<H>(
-    /// `None`: packets leave in the order of their departure times.
-    pub Option<Box<H>>,
-);
-
-impl<H> Default for Child<H> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
-
-impl<H: ChildConfig> ChildrenConfig<Settings> for Child<H> {
-    type Child = H;
+impl SingleParent for Settings {
+    const NAME: &'static str = "netem";
     const EXAMPLE: &'static str = "netem delay 20ms { fq_codel }";
-
-    fn read(text: &str, _: &Settings, names: H::Names<'_>) -> Result<Self, ConfigError> {
-        match text::parts(text)?[..] {
-            [] => Ok(Self(None)),
-            [one] => Ok(Self(Some(Box::new(H::read(one, names)?)))),
-            _ => Err(ConfigError::InvalidChild { parent: "netem", inside: text.into(), example: Self::EXAMPLE.into() }),
-        }
-    }
-
-    fn check(&self, _: &Settings) -> Result<(), ConfigError> {
-        Ok(())
-    }
-
-    fn spelling(&self) -> Option<String> {
-        self.0.as_ref().map(|named| named.spelling())
-    }
-
-    fn children(&self) -> Vec<&H> {
-        self.0.as_deref().map_or_else(Vec::new, |named| vec![named])
-    }
 }

@@ -37,7 +37,7 @@ mod tc_args;
 mod tests;
 mod tfifo;
 
-pub use config::{Child, Config, LossModel, Settings};
+pub use config::{Config, LossModel, Settings};
 pub use distribution::Distribution;
 pub use table::Table;
 

@@ -7,11 +7,15 @@
 //! a sink of the parent. The random streams of several children derive from the parent's; an only child gets the
 //! parent's own.
 
+pub(crate) mod buckets;
 pub(crate) mod children;
 pub(crate) mod class;
 pub(crate) mod leaf;
+pub(crate) mod only_child;
 pub(crate) mod statistics;
 pub(crate) mod text;
+
+pub use only_child::{OnlyChild, SingleParent};
 
 use crate::error::ConfigError;
 use crate::limits::Limits;
@@ -93,6 +97,16 @@ impl<S: Config, I: ChildrenConfig<S>> ParentConfig<S, I> {
         }
         children.check(&settings)?;
         Ok(Self { settings, children })
+    }
+
+    /// Contents of its braces; `None` if they can be omitted.
+    pub(crate) fn braces(&self) -> Option<String> {
+        self.children.spelling()
+    }
+
+    /// The configured children.
+    pub(crate) fn child_configs(&self) -> Vec<&I::Child> {
+        self.children.children()
     }
 }
 

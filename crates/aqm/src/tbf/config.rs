@@ -4,20 +4,18 @@ use crate::config;
 use crate::error::ConfigError;
 use crate::param_list;
 use crate::params::{Bytes, Param, Value};
-use crate::parent::{ChildConfig, ChildrenConfig, ParentConfig, text};
-use crate::psched::{Framing, LinkLayer, MIN_RATE, PschedRate, RATES};
+use crate::parent::{OnlyChild, ParentConfig, SingleParent};
+use crate::psched::{Framing, LinkLayer, PschedRate, RATES, check_rate};
 use crate::rate::Rate;
 use crate::time::Duration;
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::iter::Peekable;
 use core::str::SplitWhitespace;
 
 /// Configuration of `tbf`.
-pub type Config<H> = ParentConfig<Settings, Child<H>>;
+pub type Config<H> = ParentConfig<Settings, OnlyChild<H>>;
 
 config! {
     /// Rates and buckets.
@@ -65,11 +63,7 @@ fn validate(c: &Settings) -> Result<(), ConfigError> {
         });
     }
     for (name, rate) in [("rate", c.rate), ("peakrate", c.peakrate)] {
-        if rate > zero && rate < MIN_RATE {
-            let text =
-                format!("{name} ({rate}) is below {MIN_RATE} (one byte per second), the minimum that Linux shapes to");
-            return Err(text.into());
-        }
+        check_rate(name, rate)?;
     }
     if c.burst.0 == 0 {
         return Err("tbf needs a burst with its rate; write e.g. rate 10mbit burst 5kB latency 50ms".into());
@@ -129,48 +123,19 @@ impl Settings {
     }
 }
 
-/// Queue discipline that waits for tokens.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Child<H>(
-    /// `None`: tail drop, limited in bytes.
-    pub Option<Box<H>>,
-);
-
-impl<H> Default for Child<H> {
-    fn default() -> Self {
-        Self(None)
-    }
-}
-
-impl<H: ChildConfig> ChildrenConfig<Settings> for Child<H> {
-    type Child = H;
+impl SingleParent for Settings {
+    const NAME: &'static str = "tbf";
     const EXAMPLE: &'static str = "tbf rate 10mbit burst 5kB { fq_codel }";
 
-    fn read(text: &str, _: &Settings, names: H::Names<'_>) -> Result<Self, ConfigError> {
-        match text::parts(text)?[..] {
-            [] => Ok(Self(None)),
-            [one] => Ok(Self(Some(Box::new(H::read(one, names)?)))),
-            _ => Err(ConfigError::InvalidChild { parent: "tbf", inside: text.into(), example: Self::EXAMPLE.into() }),
-        }
-    }
-
-    fn check(&self, settings: &Settings) -> Result<(), ConfigError> {
-        let bounded = settings.limit.0 > 0 || settings.latency > Duration::ZERO;
-        if settings.rate > Rate::from_bps(0) && !bounded && self.0.is_none() {
+    fn check_child(&self, has_child: bool) -> Result<(), ConfigError> {
+        let bounded = self.limit.0 > 0 || self.latency > Duration::ZERO;
+        if self.rate > Rate::from_bps(0) && !bounded && !has_child {
             return Err(
                 "tbf needs limit or latency, or a child discipline in braces; write e.g. latency 50ms, or { fq_codel }"
                     .into(),
             );
         }
         Ok(())
-    }
-
-    fn spelling(&self) -> Option<String> {
-        self.0.as_ref().map(|named| named.spelling())
-    }
-
-    fn children(&self) -> Vec<&H> {
-        self.0.as_deref().map_or_else(Vec::new, |named| vec![named])
     }
 }
 

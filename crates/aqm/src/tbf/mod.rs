@@ -22,15 +22,16 @@ mod config;
 mod tests;
 
 pub use crate::psched::LinkLayer;
-pub use config::{Child, Config, Settings};
+pub use config::{Config, Settings};
 
 use crate::backlog::Backlog;
 use crate::error::ConfigError;
 use crate::limits::Limits;
 use crate::link::Link;
 use crate::packet::Meta;
-use crate::params::WordsParser;
+use crate::params::{Bytes, WordsParser};
 use crate::parent::ChildConfig;
+use crate::parent::buckets::TokenBuckets;
 use crate::parent::leaf::{Accounting, Leaf, PeekResult};
 use crate::parent::statistics::{of_class, of_parent};
 use crate::psched::PschedRate;
@@ -45,49 +46,29 @@ use core::fmt;
 
 /// TBF queue discipline.
 pub struct Tbf<P> {
-    buckets: Option<Buckets>,
+    bucket: Option<BoundedBuckets>,
     leaf: Leaf<P>,
     accounting: Accounting,
     /// Dequeues that found a packet but no tokens.
     overlimits: u64,
 }
 
-/// Tokens, in nanoseconds.
+/// Buckets, and the largest packet that they hold.
 #[derive(Clone, Debug)]
-struct Buckets {
-    rate: PschedRate,
-    peak: Option<PschedRate>,
-    /// Bucket sizes.
-    buffer: i64,
-    mtu: i64,
+struct BoundedBuckets {
+    tokens: TokenBuckets,
     max_size: u32,
-    tokens: i64,
-    ptokens: i64,
-    /// Time of the last token update.
-    t_c: Instant,
 }
 
-impl Buckets {
+impl BoundedBuckets {
     fn new(settings: &Settings) -> Option<Self> {
         let max_size = settings.max_size()?;
-        let rate = PschedRate::new(settings.rate, settings.framing());
-        let peak = (settings.mtu.0 > 0).then(|| PschedRate::new(settings.peakrate, settings.framing()));
-        let buffer = rate.time_for(settings.burst.0 as u32);
-        let mtu = peak.map_or(0, |peak| peak.time_for(settings.mtu.0 as u32));
-        Some(Self { rate, peak, buffer, mtu, max_size, tokens: buffer, ptokens: mtu, t_c: Instant::ZERO })
-    }
-
-    /// Takes the tokens for `len` bytes. Returns the waiting time if there are too few.
-    #[inline]
-    fn take(&mut self, now: Instant, len: u32) -> Result<(), Duration> {
-        let since = (now - self.t_c).as_nanos().min(self.buffer);
-        let ptoks = self.peak.map_or(0, |peak| (since + self.ptokens).min(self.mtu) - peak.time_for(len));
-        let toks = (since + self.tokens).min(self.buffer) - self.rate.time_for(len);
-        if toks < 0 || ptoks < 0 {
-            return Err(Duration::from_nanos((-toks).max(-ptoks)));
-        }
-        (self.t_c, self.tokens, self.ptokens) = (now, toks, ptoks);
-        Ok(())
+        let bucket = |rate, size: Bytes| {
+            let rate = PschedRate::new(rate, settings.framing());
+            (rate, rate.time_for(size.0 as u32))
+        };
+        let peak = (settings.mtu.0 > 0).then(|| bucket(settings.peakrate, settings.mtu));
+        Some(Self { tokens: TokenBuckets::full(bucket(settings.rate, settings.burst), peak), max_size })
     }
 }
 
@@ -95,7 +76,7 @@ impl<P: Send + 'static> Tbf<P> {
     /// Empty queue with full buckets.
     pub fn new<H: ChildConfig>(config: &Config<H>, limits: Limits, host: Host) -> Self {
         let settings = &config.settings;
-        let buckets = Buckets::new(settings);
+        let bucket = BoundedBuckets::new(settings);
         // The inner discipline sees the shaped rate as its link's rate.
         let rate = if settings.rate > Rate::from_bps(0) { settings.rate.min(host.link.rate) } else { host.link.rate };
         let host = Host { link: Link { rate, ..host.link }, ..host };
@@ -104,7 +85,7 @@ impl<P: Send + 'static> Tbf<P> {
             Some(most) => Limits::bytes(most),
             None => limits,
         };
-        Self { buckets, leaf: Leaf::with_peek(child, limits, host), accounting: Accounting::default(), overlimits: 0 }
+        Self { bucket, leaf: Leaf::with_peek(child, limits, host), accounting: Accounting::default(), overlimits: 0 }
     }
 }
 
@@ -115,17 +96,17 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
 
     fn enqueue(&mut self, now: Instant, meta: Meta, packet: P, sink: &mut dyn Sink<P>) -> EnqueueResult {
         self.accounting.arrived(meta.len);
-        if self.buckets.as_ref().is_some_and(|buckets| meta.len > buckets.max_size) {
+        if self.bucket.as_ref().is_some_and(|bucket| meta.len > bucket.max_size) {
             return self.accounting.refuse(now, Arrival { meta, packet }, sink);
         }
         self.leaf.enqueue(now, Arrival { meta, packet }, &mut self.accounting, sink)
     }
 
     fn dequeue(&mut self, now: Instant, sink: &mut dyn Sink<P>) -> DequeueResult<P> {
-        if let Some(buckets) = &mut self.buckets {
+        if let Some(bucket) = &mut self.bucket {
             match self.leaf.peek(now, &mut self.accounting, sink) {
                 PeekResult::Bytes(len) => {
-                    if let Err(wait) = buckets.take(now, len) {
+                    if let Err(wait) = bucket.tokens.take(now, len) {
                         self.overlimits += 1;
                         return DequeueResult::NotBefore(now + wait);
                     }
@@ -182,9 +163,11 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
     }
 
     fn observe(&self, see: &mut dyn FnMut(&'static str, f64)) {
-        let seconds = |nanos: i64| Duration::from_nanos(nanos).as_secs_f64();
-        see("tokens", self.buckets.as_ref().map_or(0.0, |buckets| seconds(buckets.tokens)));
-        see("ptokens", self.buckets.as_ref().map_or(0.0, |buckets| seconds(buckets.ptokens)));
+        let seconds = |tokens: fn(&TokenBuckets) -> Duration| {
+            self.bucket.as_ref().map_or(0.0, |bucket| tokens(&bucket.tokens).as_secs_f64())
+        };
+        see("tokens", seconds(TokenBuckets::tokens));
+        see("ptokens", seconds(TokenBuckets::ptokens));
         see("overlimits", self.overlimits as f64);
         self.leaf.observe(see);
     }
@@ -204,7 +187,7 @@ impl<P: 'static> Qdisc<P> for Tbf<P> {
 
 impl<P> fmt::Debug for Tbf<P> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Tbf").field("buckets", &self.buckets).field("books", &self.accounting).finish_non_exhaustive()
+        f.debug_struct("Tbf").field("bucket", &self.bucket).field("books", &self.accounting).finish_non_exhaustive()
     }
 }
 
