@@ -12,7 +12,7 @@
 //! | [`qdisc`], [`single`], [`flow`], [`dual`] | [`Qdisc`]: one queue, a queue per flow, two coupled queues |
 //! | [`codel`], [`cobalt`], [`codel_dt`], [`pie`], [`pi2`], [`red`], [`ared`], [`choke`], [`blue`], [`sfb`], [`pi`], [`rem`], [`avq`], [`droptail`], [`drophead`] | queue managers |
 //! | [`fq_codel`], [`fq_pie`], [`sfqcodel`], [`sfq`], [`sfq_red`], [`drr`], [`fq`], [`dualpi2`], [`cake`], [`sch_fq`], [`pfifo_fast`] | queue managers in a queue per flow, in two coupled queues, or below a shaper |
-//! | [`tbf`], [`prio`], [`htb`], [`netem`], [`parent`] | disciplines with children |
+//! | [`tbf`], [`police`], [`prio`], [`htb`], [`netem`], [`parent`] | disciplines with children |
 //! | [`registry`], [`named`], [`params`], [`custom`], [`foreign`], [`error`] | names, profiles and parameters; algorithms of users and other crates, disciplines of libraries; configuration errors |
 //! | [`packet`], [`class`], [`dscp`], [`limits`], [`backlog`], [`link`], [`link_layer`] | packet metadata, queue limits and link properties that an algorithm can read |
 //! | [`tcp_view`], [`headers`] | a packet's TCP header, for a discipline that queries its [`Sink`]; IP and TCP headers |
@@ -83,6 +83,7 @@ pub mod pfifo_fast;
 pub mod pi;
 pub mod pi2;
 pub mod pie;
+pub mod police;
 pub mod policy;
 pub mod prio;
 mod psched;

@@ -15,7 +15,7 @@ use crate::{
     ared, avq, blue, cake, cake_mq, choke, cobalt, codel, codel_dt, drophead, droptail, pi, pi2, pie, red, rem, sfb,
 };
 use crate::{
-    drr, dualpi2, fq_codel, fq_pie, htb, netem, pfifo_fast, prio, sch_fq, sfq, sfq_red, sfqcodel, tbf,
+    drr, dualpi2, fq_codel, fq_pie, htb, netem, pfifo_fast, police, prio, sch_fq, sfq, sfq_red, sfqcodel, tbf,
 };
 use alloc::boxed::Box;
 use alloc::format;
@@ -292,6 +292,7 @@ algorithms! {
     "tbf" => tbf::Tbf, "Token bucket filter: shapes to a rate with bursts; packets wait in a child discipline in braces", "Linux, sch_tbf.c";
     "prio" => prio::Prio, "Strict priorities: bands by class, DSCP or priority, each with a child discipline in braces", "Linux, sch_prio.c";
     "htb" => htb::Htb, "Hierarchical token bucket: classes with a rate and a ceiling that borrow from each other, each with a child discipline in braces", "M. Devera; Linux, sch_htb.c";
+    "police" => police::Police, "Policer: a token bucket that drops what exceeds a rate; the rest goes to a child discipline in braces", "Linux, act_police.c";
     "netem" => netem::Netem, "Network emulator: delay, jitter, loss, duplication, corruption, reordering, rate and slots; then a child discipline in braces", "S. Hemminger; S. Salsano, F. Ludovici, A. Ordine; Linux, sch_netem.c";
 }
 
@@ -328,6 +329,7 @@ impl AnyConfig {
         for config in self.each() {
             match config {
                 Self::Tbf(tbf) => tbf.settings.check_mtu(link.mtu)?,
+                Self::Police(police) => police.settings.check_mtu(link.mtu)?,
                 Self::Red(red) => red.check_link(&limits, link)?,
                 Self::Ared(red) => red.check_link(&limits, link)?,
                 Self::Choke(choke) => choke.check_link(&limits, link)?,
@@ -374,6 +376,7 @@ impl AnyConfig {
                 (None, Some(bytes)) => Limits::bytes(bytes),
                 (child, _) => inside(child.as_deref()),
             },
+            Self::Police(police) => inside(police.children.0.as_deref()),
             Self::Prio(prio) => {
                 let bands = (0..prio.settings.bands as usize).map(|band| prio.children.of(band));
                 bands
@@ -400,6 +403,7 @@ impl AnyConfig {
         let inside = |child: Option<&NamedConfig>| child.map_or(ROOM, |child| child.config.built_bytes());
         own + match self.with_ce() {
             Self::Tbf(tbf) => inside(tbf.children.0.as_deref()),
+            Self::Police(police) => inside(police.children.0.as_deref()),
             Self::Netem(netem) => ROOM + inside(netem.children.0.as_deref()),
             Self::Prio(prio) => {
                 let bands = (0..prio.settings.bands as usize).map(|band| prio.children.of(band));

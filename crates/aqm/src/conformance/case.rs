@@ -53,6 +53,7 @@ pub const SHAPERS: &[&str] = &[
     "tbf rate 7777777bit burst 9001B latency 30ms",
     "htb default 2 { class 1 rate 2mbit ceil 9mbit match dscp EF; class 2 rate 4mbit prio 1 }",
     "prio bands 2 priomap 1,1,1,1,1,1,0,0,1,1,1,1,1,1,1,1 { band 1 match src 1 match flow 3 { drophead } }",
+    "police rate 7777777bit burst 9001B mtu 9050B",
     "netem limit 77 delay 7777us loss state 3% 40% 20% 60% 1% rate 7777777bit 14 48 5 slot 900us 3ms packets 7 bytes 9001",
     "netem delay 3ms 5ms 33% distribution paretonormal loss gemodel 3% 30% 70% 0.1% ecn duplicate 7% 20% corrupt 5% reorder \
      9% 50% gap 3",
@@ -72,6 +73,8 @@ pub const TREES: &[&str] = &[
      match dst 2 { dualpi2 }; class 4 parent 2 rate 2mbit ceil 2mbit match dst 3; class 5 rate 640kbit match src 0 \
      { cake bandwidth 500kbit } }",
     "netem delay 2ms 1ms duplicate 3% rate 30mbit { fq_codel }",
+    "police rate 9mbit burst 30kB mtu 9050B peakrate 20mbit overhead 38 mpu 84 { fq_codel }",
+    "police pkts_rate 5000 pkts_burst 20 { dualpi2 }",
     "tbf rate 9mbit burst 9kB { netem delay 2ms 1ms loss 5% duplicate 3% }",
 ];
 
