@@ -74,6 +74,39 @@ fn staggered_flows_start_and_stop_one_after_the_other() {
 }
 
 #[test]
+fn a_period_collects_its_datagrams_at_its_start() {
+    for (bps, size, period_ms) in [(8_000_000u64, 1000u64, 100u64), (7_777_777, 1234, 100), (64_000, 1400, 30)] {
+        let output = idle_link(
+            &format!("kind = \"cbr\"\nrate = \"{bps} bit/s\"\nsize = \"{size} B\"\nperiod = \"{period_ms} ms\""),
+            20,
+        );
+        let times = whole(&output, "packets", "time_ns");
+        // Datagram n is due after n sizes at the rate; the link of 1 Gbit/s takes 8 ns per byte.
+        let (mut begun, mut queued) = (u64::MAX, 0);
+        for (n, &time) in times.iter().enumerate() {
+            let due_ns = (n as u128 * u128::from(size) * 8_000_000_000 / u128::from(bps)) as u64;
+            let start = due_ns / (period_ms * 1_000_000) * period_ms * 1_000_000;
+            queued = if start == begun { queued + 1 } else { 0 };
+            begun = start;
+            assert_eq!(time, start + queued * size * 8, "{bps} bit/s, datagram {n}");
+        }
+        let sent = 20 * bps / (8 * size);
+        assert!(
+            (times.len() as u64).abs_diff(sent) <= 1 + bps * period_ms / (8000 * size),
+            "{} of {sent}",
+            times.len()
+        );
+    }
+}
+
+#[test]
+fn equal_gaps_are_a_period_of_one_datagram() {
+    let gaps = idle_link("kind = \"cbr\"\nrate = \"8 Mbit/s\"\nsize = \"1000 B\"", 5);
+    let periods = idle_link("kind = \"cbr\"\nrate = \"8 Mbit/s\"\nsize = \"1000 B\"\nperiod = \"1 ms\"", 5);
+    assert_eq!(gaps.summary.fingerprint, periods.summary.fingerprint);
+}
+
+#[test]
 fn twice_the_rate_loses_half_and_waits_for_the_whole_buffer() {
     let output = run(r#"
         duration = "100 s"

@@ -42,6 +42,7 @@ fn queues_add_up_to_their_link() {
         ("prio { band 2 { codel }; band 3 { fq_codel } }", &["band 1", "band 2", "band 3"]),
         ("pfifo_fast", &["band 1", "band 2", "band 3"]),
         ("tbf rate 7mbit burst 5kb limit 90kb { dualpi2 }", &["L4S", "Classic"]),
+        ("police rate 7mbit burst 90kb { dualpi2 }", &["L4S", "Classic"]),
         ("netem delay 2ms duplicate 3% { prio }", &["band 1", "band 2", "band 3"]),
         (
             "htb default 20 { class 1 rate 8mbit; class 10 parent 1 rate 1mbit ceil 8mbit match dscp EF; \

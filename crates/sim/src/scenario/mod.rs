@@ -65,9 +65,9 @@ pub use sojourn_tcp::UPTIME;
 pub use steps::{StepValue, Steps};
 pub use tables::{TableCatalogue, UnreadTables};
 pub use traffic::{
-    Addresses, BrowserSpec, EndpointSpec, FileSpec, Http, Ladder, MediaSpec, NamedPaths, PackMimeSpec, PathEffect,
-    PathEvent, PathEvents, PcapKeys, PcapSpec, RequestSpec, RpmSpec, SizeDistribution, TcpSpec, Traffic, UdpSpec,
-    VideoSpec, VoiceSpec, WebSpec,
+    Addresses, BrowserSpec, CbrSpec, EndpointSpec, FileSpec, Http, Ladder, MediaSpec, NamedPaths, PackMimeSpec,
+    PathEffect, PathEvent, PathEvents, PcapKeys, PcapSpec, RequestSpec, RpmSpec, SizeDistribution, TcpSpec, Traffic,
+    UdpSpec, VideoSpec, VoiceSpec, WebSpec,
 };
 pub use tree::check_depth;
 #[cfg(test)]

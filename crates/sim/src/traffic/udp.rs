@@ -4,7 +4,7 @@
 
 use super::host::{Endpoints, Host};
 use crate::packet::ReceivedPacket;
-use crate::scenario::{UdpSpec, VoiceSpec};
+use crate::scenario::{CbrSpec, UdpSpec, VoiceSpec};
 use crate::status::{Datagrams, Payload, Status};
 use sojourn_aqm::{Duration, Ecn, Instant, Rate, Rng, Serializer};
 use sojourn_tcp::Header;
@@ -34,11 +34,22 @@ pub(super) struct DatagramSink {
 enum Gaps {
     /// Constant, with an exact long-run rate.
     Constant(Serializer),
+    /// The datagrams of each period at its start.
+    Periodic(Periods),
     /// Exponential with this mean.
     Poisson(Duration, Rng),
     /// Uniform between 0.5 and 1.5 times this mean.
     Jittered(Duration, Rng),
     Bursts(Bursts),
+}
+
+/// Each datagram is sent at the start of the period in which it would be sent at constant gaps.
+struct Periods {
+    period: Duration,
+    gaps: Serializer,
+    /// Times since the start of the flow: of the next datagram at constant gaps, and of the period of the last one.
+    due: Duration,
+    begun: Duration,
 }
 
 /// Datagrams at regular gaps during a burst, none between bursts; both have exponentially distributed lengths.
@@ -52,8 +63,13 @@ struct Bursts {
 }
 
 impl UdpFlow {
-    pub fn constant(spec: &UdpSpec, start: Instant, stop: Instant) -> Self {
-        Self::new(spec, Gaps::Constant(Serializer::new(spec.rate)), start, stop)
+    pub fn constant(CbrSpec { udp, period }: &CbrSpec, start: Instant, stop: Instant) -> Self {
+        let (gaps, zero) = (Serializer::new(udp.rate), Duration::ZERO);
+        let gaps = match *period {
+            Some(period) => Gaps::Periodic(Periods { period, gaps, due: zero, begun: zero }),
+            None => Gaps::Constant(gaps),
+        };
+        Self::new(udp, gaps, start, stop)
     }
 
     pub fn poisson(spec: &UdpSpec, start: Instant, stop: Instant, rng: Rng) -> Self {
@@ -69,7 +85,7 @@ impl UdpFlow {
         let &VoiceSpec { rate, size, on, off, ecn } = spec;
         let udp = UdpSpec { rate, size, ecn };
         if off == Duration::ZERO {
-            return Self::constant(&udp, start, stop);
+            return Self::constant(&CbrSpec { udp, period: None }, start, stop);
         }
         let bursts = Bursts { gap: mean_gap(rate, size), on, off, left: 0, rng };
         Self::new(&udp, Gaps::Bursts(bursts), start, stop).after_a_gap()
@@ -89,10 +105,21 @@ impl UdpFlow {
     fn gap(&mut self) -> Duration {
         match &mut self.gaps {
             Gaps::Constant(serializer) => serializer.time_for(self.size),
+            Gaps::Periodic(periods) => periods.gap(self.size),
             Gaps::Poisson(mean, rng) => mean.mul_f64(rng.exponential()),
             Gaps::Jittered(mean, rng) => mean.mul_f64(0.5 + rng.uniform()),
             Gaps::Bursts(bursts) => bursts.gap(),
         }
+    }
+}
+
+impl Periods {
+    fn gap(&mut self, size: u32) -> Duration {
+        self.due += self.gaps.time_for(size);
+        let begun = Duration::from_nanos(self.due.as_nanos() / self.period.as_nanos() * self.period.as_nanos());
+        let gap = begun - self.begun;
+        self.begun = begun;
+        gap
     }
 }
 

@@ -1,6 +1,7 @@
 //! Kinds of traffic. Each kind is a file and a line in the list below.
 
 mod browser;
+mod cbr;
 mod endpoint;
 mod file;
 mod ladder;
@@ -18,6 +19,7 @@ mod voice;
 mod web;
 
 pub use browser::BrowserSpec;
+pub use cbr::CbrSpec;
 pub use endpoint::{Addresses, EndpointSpec};
 pub use file::FileSpec;
 pub use ladder::Ladder;
@@ -93,7 +95,7 @@ traffic! {
     Rpm(RpmSpec) = "rpm", "A client that measures responsiveness under working conditions.";
     PackMime(PackMimeSpec) = "packmime", "PackMime-HTTP: the connections of many web users.";
     Request(RequestSpec) = "request", "Requests and responses in turn over one connection that stays open.";
-    Cbr(UdpSpec) = "cbr", "Datagrams at a constant rate.";
+    Cbr(CbrSpec) = "cbr", "Datagrams at a constant rate, or in bursts.";
     Poisson(UdpSpec) = "poisson", "Datagrams with exponentially distributed gaps (Poisson arrivals).";
     Streaming(UdpSpec) = "streaming", "Datagrams whose gaps are uniformly distributed between 0.5 and 1.5 of the mean.";
     Voice(VoiceSpec) = "voice", "One direction of a call: datagrams at a constant rate while a person talks.";
@@ -192,7 +194,9 @@ impl Traffic {
     pub(crate) fn packets_in(&self, span: Duration) -> Option<f64> {
         let at = |rate: Rate, size: u32| rate.as_bps() as f64 * span.as_secs_f64() / (8.0 * f64::from(size));
         match self {
-            Self::Cbr(spec) | Self::Poisson(spec) | Self::Streaming(spec) => Some(at(spec.rate, spec.size)),
+            Self::Cbr(CbrSpec { udp: spec, .. }) | Self::Poisson(spec) | Self::Streaming(spec) => {
+                Some(at(spec.rate, spec.size))
+            }
             Self::Voice(spec) => Some(at(spec.rate, spec.size)),
             // The last packet of each frame is not full, and each packet may trigger a report.
             Self::Media(spec) => {

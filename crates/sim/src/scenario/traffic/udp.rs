@@ -1,4 +1,4 @@
-//! Unresponsive datagrams: constant rate (`cbr`), Poisson arrivals (`poisson`) or jittered gaps (`streaming`).
+//! Unresponsive datagrams: Poisson arrivals (`poisson`), jittered gaps (`streaming`), or with more keys a constant rate.
 
 use crate::scenario::keys::{ECNS, Kind, Need, table};
 use sojourn_aqm::{Ecn, Rate};
