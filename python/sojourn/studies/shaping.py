@@ -109,7 +109,7 @@ def _with_leaves(spelled: str, new: str) -> str:
 
 def _with_leaf(part: str, new: str) -> str:
     head, inside = _braces(part)
-    is_classful = bool(inside) and _name(inside[0]) in ("htb", "tbf", "netem")
+    is_classful = bool(inside) and _name(inside[0]) in ("htb", "tbf", "police", "netem")
     return f"{head} {{ {_with_leaves(inside[0], new) if is_classful else new} }}"
 
 
@@ -172,6 +172,6 @@ def _framing_keys(spelled: str) -> dict[str, str]:
     return {**({"framing": layer} if layer in ("atm", "ptm") else {}), **sizes}
 
 
-SHAPERS = {"cake": "bandwidth", "cake_mq": "bandwidth", "tbf": "rate", "netem": "rate"}
+SHAPERS = {"cake": "bandwidth", "cake_mq": "bandwidth", "tbf": "rate", "police": "rate", "netem": "rate"}
 """Parameter with the shaped rate, by name of the discipline; htb has rates in its classes."""
 UNLIMITED = r"unlimited|0(\.0+)?([kMG]?bit(/s)?)?"

@@ -14,8 +14,9 @@
 //! # When to use
 //!
 //! To model a shaper as it is deployed: in front of a modem with [FQ-CoDel](crate::fq_codel) in its braces, or as the
-//! policer-like bottleneck of a testbed with a `limit`. If classes share a rate, use [HTB](crate::htb). For a link that
-//! is itself slow and bursty, `link.bucket` of a scenario is below its queue, not above.
+//! bottleneck of a testbed with a `limit`. If packets are dropped instead of delayed, use [police](crate::police); if
+//! classes share a rate, [HTB](crate::htb). For a link that is itself slow and bursty, `link.bucket` of a scenario is
+//! below its queue, not above.
 
 mod config;
 #[cfg(test)]

@@ -143,8 +143,8 @@ def _datagrams(place: str, flow: Mapping[str, Any], sources: PlannedSources, end
 
 
 def _cbr(index: int, flow: Mapping[str, Any], size: int, planned: Mapping[str, Any], times: Any) -> list[str]:
-    """Constant bit rate by ns-2's own source."""
-    if flow["kind"] != "cbr":
+    """Constant bit rate by ns-2's own source, which has no bursts."""
+    if flow["kind"] != "cbr" or "period" in flow:
         return []
     app, rate = f"app({index})", bits("flows.rate", flow["rate"])
     lines = [

@@ -7,7 +7,7 @@ from sojourn.model.aqms.registered import RegistryAqm
 
 __all__ = ["Droptail", "Drophead", "Codel", "Cobalt", "CodelDt", "Pie", "Pi2", "Red", "Ared", "Choke", "Blue",
     "Sfb", "Pi", "Rem", "Avq", "FqCodel", "Sfqcodel", "FqPie", "Sfq", "SfqRed", "Drr", "Fq", "Dualpi2", "Cake",
-    "CakeMq", "SchFq", "PfifoFast", "Tbf", "Prio", "Htb", "Netem"]
+    "CakeMq", "SchFq", "PfifoFast", "Tbf", "Prio", "Htb", "Police", "Netem"]
 
 @final
 class Droptail(RegistryAqm):
@@ -1549,6 +1549,44 @@ class Htb(RegistryAqm):
         direct_qlen: Maximum packets queued for direct transmission; the device's queue length in Linux. Default
             1000.
         rounding: Rounding with which tc converts bucket depths into ticks of 64 ns. Default up.
+        inside: Child queue manager, as in tc's braces: an object or its text. Default none.
+        """
+
+@final
+class Police(RegistryAqm):
+    """Policer: a token bucket that drops what exceeds a rate; the rest goes to a child discipline in braces.
+
+    Source: Linux, act_police.c.
+    """
+    def __init__(
+        self,
+        profile: Literal["linux"] | None = None,
+        *,
+        rate: str = ...,
+        burst: str = ...,
+        peakrate: str = ...,
+        mtu: str = ...,
+        pkts_rate: int = ...,
+        pkts_burst: int = ...,
+        overhead: int = ...,
+        mpu: int = ...,
+        linklayer: Literal["ethernet", "atm"] = ...,
+        inside: Aqm | type[Aqm] | str | None = ...,
+    ) -> None:
+        """Configure a profile, None for the default profile:
+        rate: Policed rate, 8 bit/s or more; zero does not police bytes. Default 0 bit/s.
+        burst: Bucket size, also `buffer` and `maxburst`: the bytes that pass at once after a pause. Default 0
+            B.
+        peakrate: Rate at which the bucket itself is emptied; zero is unlimited. Default 0 bit/s.
+        mtu: Maximum packet size, also `minburst`, and bucket size of `peakrate`. Zero: 2040 B with a rate (tc's
+            rate table), otherwise unlimited. Default 0 B.
+        pkts_rate: Policed rate in packets per second, instead of `rate`; zero does not police packets. Default
+            0.
+        pkts_burst: Bucket size of `pkts_rate` in packets. Default 0.
+        overhead: Overhead of each packet on the wire in bytes. Default 0.
+        mpu: Minimum size on the wire, overhead included. Default 0.
+        linklayer: Link layer, which determines the size on the wire of a packet with its overhead. Default
+            ethernet.
         inside: Child queue manager, as in tc's braces: an object or its text. Default none.
         """
 
