@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import sojourn as sj
+from sojourn.base.errors import InputError
 from sojourn.io.tc.filters import matches
 from sojourn.io.tc.records import ALL_DSCPS
 from sojourn.io.tc.scenario import ImportedScenario, ImportOptions, import_text, load
@@ -149,6 +150,15 @@ INGRESS = "qdisc ingress ffff: dev eth0 parent ffff:fff1 ----------------\n"
 ROOT = "qdisc fq_codel 8001: dev eth0 root refcnt 2 limit 10240p\n"
 
 
+HOOKS = "tc qdisc add dev eth0 clsact\ntc qdisc add dev eth0 root handle 1: fq_codel\ntc filter add dev eth0 {}\n"
+TENTH = "police rate 10Mbit/s burst 102400B"
+
+
+def lines(found: ImportedScenario) -> list[str]:
+    """Queue managers of the scenario, in tc's spelling."""
+    return [line.partition('"')[2].rpartition('"')[0] for line in found.text.splitlines() if line.startswith("aqm = ")]
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -159,23 +169,162 @@ ROOT = "qdisc fq_codel 8001: dev eth0 root refcnt 2 limit 10240p\n"
         "\taction order 0:  police 0x1 rate 10Mbit burst 100Kb mtu 2Kb action drop overhead 0b \n\tref 1 bind 1\n",
         INGRESS + ROOT + "filter parent ffff: protocol all pref 49152 matchall chain 0 \n"
         "filter parent ffff: protocol all pref 49152 matchall chain 0 handle 0x1 \n  not_in_hw\n"
-        "\taction order 1:  police 0x2 rate 10Mbit burst 100Kb mtu 2Kb action drop overhead 0b \n",
-        "tc qdisc add dev eth0 clsact\ntc qdisc add dev eth0 root fq_codel\n"
-        "tc filter add dev eth0 ingress matchall action police rate 10Mbit burst 100k conform-exceed drop\n",
+        "\taction order 1:  police 0x2 rate 10Mbit burst 100Kb mtu 2Kb action drop/pipe overhead 0b linklayer \n"
+        "  ethernet \n",
+        "tc filter show dev eth0 ingress\nfilter protocol all pref 49152 matchall chain 0 handle 0x1 \n"
+        "\taction order 1:  police 0x2 rate 10Mbit burst 100Kb mtu 2Kb action drop overhead 0b \n\tref 1 bind 1\n"
+        + ROOT.replace("8001:", "1:"),
+        HOOKS.format("ingress matchall action police rate 10Mbit burst 100k conform-exceed drop"),
+        HOOKS.format("ingress protocol ip flower action police rate 10Mbit buffer 100k drop"),
+        HOOKS.format("ingress prio 5 matchall action police rate 1250kbps burst 100k/8 mtu 2040 drop"),
         "tc qdisc add dev eth0 handle ffff: ingress\ntc qdisc add dev eth0 root fq_codel\n"
-        "tc filter add dev eth0 parent ffff: protocol ip u32 match ip src 0.0.0.0/0 police rate 10Mbit burst 10k drop "
+        "tc filter add dev eth0 parent ffff: protocol ip u32 match ip src 0.0.0.0/0 police rate 10Mbit burst 100k drop "
         "flowid :1\n",
-        "tc qdisc add dev eth0 root handle 1: prio\n"
-        "tc filter add dev eth0 parent 1: protocol ip matchall police rate 10Mbit burst 10k drop flowid 1:1\n",
     ],
 )
-def test_policers_are_said(text: str) -> None:
-    found = imported(text)
-    assert len(found.notes) == 1
-    assert (
-        "police" in found.notes[0] and "rate 10Mbit" in found.notes[0] and "there is no policer here" in found.notes[0]
+def test_a_policer_of_everything_received_is_that_of_the_other_direction(text: str) -> None:
+    found = import_text(text, "a", ImportOptions(rate="93 Mbit/s"))
+    assert found.notes == ()
+    assert lines(found) == [TENTH, "fq_codel"]
+    assert found.understood[0].startswith("to the home: eth0, police")
+    assert any("tcp" in part and "reverse" not in part for part in found.text.split("[[flows]]"))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (HOOKS.format("egress matchall action police rate 10Mbit burst 100k drop"), f"{TENTH} {{ fq_codel }}"),
+        (
+            "tc qdisc add dev eth0 root handle 1: prio\n"
+            "tc filter add dev eth0 parent 1: protocol ip matchall police rate 10Mbit burst 100k drop flowid 1:1\n",
+            f"{TENTH} {{ prio priomap 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0 }}",
+        ),
+        (
+            "qdisc clsact ffff: dev eth0 parent ffff:fff1\n"
+            "qdisc pfifo_fast 0: dev eth0 root refcnt 2 bands 3 priomap 1 2 2 2 1 2 0 0 1 1 1 1 1 1 1 1\n"
+            "filter parent ffff:fff3 protocol all pref 49152 matchall chain 0 handle 0x1 \n"
+            "\taction order 1:  police 0x1 rate 10Mbit burst 100Kb mtu 2Kb action reclassify overhead 0b \n",
+            f"{TENTH} {{ pfifo_fast }}",
+        ),
+        (
+            HOOKS.format("egress matchall action police pkts_rate 900 pkts_burst 50 conform-exceed drop"),
+            "police pkts_rate 900 pkts_burst 50 { fq_codel }",
+        ),
+        (
+            HOOKS.format(
+                "egress matchall action police rate 9mbit burst 20k mtu 1600 peakrate 20mbit overhead 9b drop"
+            ),
+            "police rate 9Mbit/s burst 20480B peakrate 20Mbit/s mtu 1600B overhead 9 { fq_codel }",
+        ),
+        (HOOKS.format("egress matchall action police mtu 1600 drop"), "police mtu 1600B { fq_codel }"),
+        (
+            HOOKS.format("egress matchall action police rate 9mbit burst 20k/16 drop"),
+            "police rate 9Mbit/s burst 20480B mtu 4080B { fq_codel }",
+        ),
+        (
+            HOOKS.format(
+                "egress matchall action police rate 10mbit burst 100k conform-exceed drop/pipe "
+                "action police mtu 1700 drop"
+            ),
+            f"{TENTH} {{ police mtu 1700B {{ fq_codel }} }}",
+        ),
+    ],
+)
+def test_a_policer_of_everything_sent_is_before_the_queue(text: str, expected: str) -> None:
+    found = import_text(text, "a", ImportOptions(rate="93 Mbit/s", upload="eth0"))
+    assert lines(found) == [expected] and found.notes == ()
+    assert any("16 more attempts" in one for one in found.assumed) == ("reclassify" in text)
+
+
+def test_a_policer_before_a_redirection_is_before_the_target() -> None:
+    found = import_text(
+        "tc qdisc add dev wan0 root cake bandwidth 9mbit\ntc qdisc add dev wan0 handle ffff: ingress\n"
+        "tc qdisc add dev ifb0 root cake bandwidth 30mbit\n"
+        "tc filter add dev wan0 parent ffff: matchall action police rate 40mbit burst 200k conform-exceed drop/pipe "
+        "action mirred egress redirect dev ifb0\n",
+        "a",
+        ImportOptions(),
     )
-    assert ("egress" if "prio\n" in text else "ingress") in found.notes[0]
+    assert lines(found) == [
+        "police rate 40Mbit/s burst 204800B { cake bandwidth 30Mbit/s }",
+        "cake bandwidth 9Mbit/s",
+    ]
+    assert found.notes == ()
+
+
+def test_a_policer_alone_needs_neither_a_queue_nor_a_rate() -> None:
+    text = (
+        "tc qdisc add dev eth0 handle ffff: ingress\n"
+        "tc filter add dev eth0 parent ffff: protocol ip matchall action police rate 10mbit burst 100k drop\n"
+    )
+    found = import_text(text, "a", ImportOptions())
+    assert lines(found) == [TENTH] and found.notes == ()
+    assert found.understood[1] == "from the home: not specified, 1 Gbit/s without bulk"
+    assert "to the home: the line behind the policer carries 1000 Mbit/s" in found.assumed
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        ("ingress u32 match ip dport 80 0xffff police rate 9mbit burst 10k drop flowid :1", "sees a part"),
+        ("ingress matchall action police rate 9mbit burst 10k conform-exceed ok", "its action is ok, not drop"),
+        ("ingress matchall action police rate 9mbit burst 10k conform-exceed drop/drop", "drops packets within"),
+        ("ingress matchall action police index 7", "it has no rate"),
+        ("ingress matchall action police mtu 1700 ok action police rate 9mbit burst 10k drop", "ends the filter"),
+        ("ingress matchall action police avrate 9mbit drop", "it has no rate"),
+        ("ingress protocol ipv6 matchall action police rate 9mbit burst 10k drop", "sees a part"),
+        ("parent 1:1 matchall action police rate 9mbit burst 10k drop", "sees a part"),
+        ("egress u32 match ip tos 0xb8 0xfc action police rate 9mbit burst 10k drop", "sees a part"),
+    ],
+)
+def test_other_policers_are_said(words: str, reason: str) -> None:
+    found = imported(HOOKS.format(words))
+    assert lines(found) == ["fq_codel"]
+    assert any(reason in note and "police" in note and "packets above its rate pass" in note for note in found.notes)
+    assert ("avrate" not in words) or "police: avrate 9mbit" in "\n".join(found.notes)
+
+
+def test_the_first_filter_decides() -> None:
+    police = "tc filter add dev eth0 ingress prio {} matchall action police rate 10mbit burst 100k drop\n"
+    part = "tc filter add dev eth0 ingress prio {} u32 match ip tos 0xb8 0xfc action pass\n"
+    root = "tc qdisc add dev eth0 clsact\ntc qdisc add dev eth0 root fq_codel\n"
+    options = ImportOptions(rate="93 Mbit/s")
+    assert lines(import_text(root + police.format(1) + part.format(2), "a", options))[0] == TENTH
+    found = import_text(root + part.format(1) + police.format(2), "a", options)
+    assert lines(found) == ["fq_codel"] and any("sees a part" in note for note in found.notes)
+    twice = import_text(root + police.format(3) + police.format(2).replace("10mbit", "7mbit"), "a", options)
+    assert lines(twice)[0] == "police rate 7Mbit/s burst 102400B"
+    assert any("rate 10mbit" in note and "a filter before it takes the packets" in note for note in twice.notes)
+
+
+def test_a_policer_that_tc_refuses_is_an_error_and_a_shown_one_is_said() -> None:
+    command = HOOKS.format("ingress matchall action police rate 9mbit drop")
+    with pytest.raises(InputError, match=r"line 3: .*rate needs a burst"):
+        imported(command)
+    shown = (
+        INGRESS
+        + ROOT
+        + (
+            "filter parent ffff: protocol all pref 49152 matchall chain 0 handle 0x1 \n"
+            "\taction order 1:  police 0x2 rate 10Mbit burst 0b mtu 2Kb action drop overhead 0b \n\tref 1 bind 1\n"
+        )
+    )
+    assert "rate needs a burst" in imported(shown).notes[0]
+
+
+@pytest.mark.parametrize(
+    ("words", "is_known"),
+    [
+        ("rate 9mbit burst 10k warp 7 drop", False),
+        ("rate 9mbit burst 10k odd drop", False),
+        ("rate 9mbit burst 10k", True),
+    ],
+)
+def test_unknown_words_of_a_policer_are_said(words: str, is_known: bool) -> None:
+    text = HOOKS.format(f"ingress matchall action police rate 9mbit {words}")
+    found = import_text(text, "a", ImportOptions(rate="93 Mbit/s"))
+    assert lines(found)[0] == "police rate 9Mbit/s burst 10240B"
+    assert (found.notes == ()) == is_known
 
 
 def test_policers_of_json_are_said_without_their_rate() -> None:
@@ -189,8 +338,24 @@ def test_policers_of_json_are_said_without_their_rate() -> None:
         filters = [{**head, "kind": kind, "options": {"fh": "800::800", "flowid": ":1", "actions": [action]}}]
         found = imported(json.dumps(qdiscs) + "\n" + json.dumps(filters))
         assert found.notes == (
-            "entry 3: eth0, ingress: police index 1 drop: there is no policer here; packets above its rate pass",
+            "entry 3: eth0, ingress: police index 1 action drop: tc -j does not print its rate; give the output of tc "
+            "filter show; packets above its rate pass",
         )
+        packets = {**action, "pkts_rate": 900, "pkts_burst": 50}
+        filters[0]["options"]["actions"] = [packets]
+        text = json.dumps(qdiscs) + "\n" + json.dumps(filters)
+        found = import_text(text, "a", ImportOptions(rate="93 Mbit/s"))
+        assert lines(found)[0] == "police pkts_rate 900 pkts_burst 50" and found.notes == ()
+        # tc prints the key of the action once more for packets that conform.
+        text = text.replace('"overhead": 0', '"control_action": {"type": "pipe"}, "overhead": 0')
+        assert lines(import_text(text, "a", ImportOptions(rate="93 Mbit/s"))) == lines(found)
+
+
+@pytest.mark.parametrize("name", ["show.txt", "tc.sh"])
+def test_a_policer_from_the_field(shared: Path, name: str) -> None:
+    found = load(shared / "cases/09" / name, ImportOptions(rate="100 Mbit/s"))
+    rate, burst = ("10Mbit/s", 102400) if name == "show.txt" else ("7Mbit/s", 10240)
+    assert lines(found) == [f"police rate {rate} burst {burst}B", "fq_codel"] and found.notes == ()
 
 
 def test_a_redirection_as_shown() -> None:

@@ -52,7 +52,7 @@ def _egress_devices(config: TcConfig) -> list[Device]:
         if one.root
         and one.name != "lo"
         and one.root.kind not in INPUT
-        and (one.root.kind != "noqueue" or one.ingress_to)
+        and (one.root.kind != "noqueue" or one.ingress_to or one.has_policer)
     ]
 
 

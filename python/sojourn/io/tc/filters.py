@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from sojourn.io.tc import values
-from sojourn.io.tc.records import ALL_DSCPS, Device, Filter, TcConfig
+from sojourn.io.tc.records import ALL_DSCPS, Device, Filter, Qdisc, Rule, TcConfig
 
 Matches = frozenset[int] | None
 """DSCPs that a criterion matches; None if it depends on anything else."""
@@ -15,21 +15,22 @@ Matches = frozenset[int] | None
 def apply(config: TcConfig, device: Device, line: int, values_: Mapping[str, str], words: list[str]) -> None:
     """Add a filter to a device, from its location words and the words from its kind on."""
     text = " ".join(words)
-    is_ingress = "ingress" in values_ or values_.get("parent", "").startswith("ffff:")
+    is_ingress = _hook(values_) == "ingress"
     is_redirection = _redirect(device, text)
-    for policer in _policers(text):
-        side = "ingress" if is_ingress else "egress"
-        config.note(line, f"{device.name}, {side}: {policer}: there is no policer here; packets above its rate pass")
+    matched, protocol = matches(words), values_.get("protocol", "all").lower()
+    is_of_ipv4 = protocol in PROTOCOLS and (protocol != "ipv6" or matched != ALL_DSCPS)
+    policers = tuple(_policers(text, line, values_))
     target = re.search(r"(?:flowid|classid|baseclass) (\S+)", text)
-    if is_redirection or values_.get("protocol") == "arp":
+    if policers or (is_of_ipv4 and (target or is_redirection or re.search(r"\baction\b", text))):
+        rules = device.rules.setdefault(_hook(values_), [])
+        rules.append(Rule(is_of_ipv4 and matched == ALL_DSCPS, policers, _priority(len(rules), values_)))
+    if is_redirection or protocol == "arp":
         return
     if target is None or is_ingress:
-        if not re.search(POLICE, text):
+        if not policers:
             config.note(line, f"filter {text}: its action is not modelled")
         return
-    matched = matches(words)
-    protocol = values_.get("protocol", "all").lower()
-    if protocol not in PROTOCOLS or (protocol == "ipv6" and matched == ALL_DSCPS):
+    if not is_of_ipv4:
         config.note(line, f"filter {text}: packets here are of IPv4, none is of protocol {protocol}")
         return
     if matched is None:
@@ -37,7 +38,15 @@ def apply(config: TcConfig, device: Device, line: int, values_: Mapping[str, str
         supported = "by the DSCP (u32, flower, basic) and for everything (matchall)"
         config.note(line, f"filter {text}: {reason or 'only those ' + supported + ' are understood'}")
         return
-    device.filters.append(Filter(matched, values.class_id(target[1]), line, _priority(device, values_)))
+    device.filters.append(Filter(matched, values.class_id(target[1]), line, _priority(len(device.filters), values_)))
+
+
+def _hook(values_: Mapping[str, str]) -> str:
+    """Hook of a filter: `ingress`, `egress`, `root`, or a handle or class."""
+    parent = values.class_id(values_.get("parent", ""))
+    if "egress" in values_ or parent == "ffff:fff3":
+        return "egress"
+    return "ingress" if "ingress" in values_ or parent.startswith("ffff:") else parent or "root"
 
 
 def matches(words: list[str]) -> Matches:
@@ -60,16 +69,20 @@ def _redirect(device: Device, text: str) -> bool:
     return redirect is not None
 
 
-def _policers(text: str) -> Iterator[str]:
-    """Yield the words of the policers of a filter."""
+def _policers(text: str, line: int, values_: Mapping[str, str]) -> Iterator[Qdisc]:
+    """Yield the policers of a filter, in the order of its actions."""
     for found in re.finditer(POLICE, text):
-        yield " ".join(["police", *found[1].split()])
+        words = found[1].split()
+        if "shown" not in values_ and "action" in words:  # of a command: the next action
+            words = words[: words.index("action")]
+        index = re.match("0x[0-9a-f]+$", words[0]) if words else None
+        yield Qdisc("police", "", _hook(values_), words[1:] if index else words, line, is_shown="shown" in values_)
 
 
-def _priority(device: Device, values_: Mapping[str, str]) -> int:
-    """Priority of a filter; without one each new filter precedes the ones before (`tcf_auto_prio`)."""
+def _priority(before: int, values_: Mapping[str, str]) -> int:
+    """Priority of a filter; without one each new filter precedes those `before` (`tcf_auto_prio`)."""
     given = values_.get("prio") or values_.get("pref") or ""
-    return int(given) if given.isdecimal() else 0xC000 - len(device.filters)
+    return int(given) if given.isdecimal() else 0xC000 - before
 
 
 def _u32(text: str) -> Iterator[Matches]:
@@ -170,7 +183,7 @@ KINDS: dict[str, Callable[[str], Iterator[Matches]]] = {
 """Criteria by kind of filter."""
 PROTOCOLS = ("all", "ip", "0x800", "0x0800", "ipv6")
 """Protocols of filters that apply; the DSCPs of those for IPv6 are taken for both."""
-POLICE = r"\bpolice\b((?:(?! (?:action order|mirred|flowid|classid|ref|\*flowid)\b| action \w+ (?:egress|ingress)).)*)"
+POLICE = r"\bpolice\b((?:(?! (?:action order|mirred|police|flowid|classid|ref|\*flowid)\b).)*)"
 """A policer with its words, as commands and output have it."""
 UNSUPPORTED_MATCHES = {
     r"\bfw\b": "firewall marks are not modelled; match the DSCP that they follow",

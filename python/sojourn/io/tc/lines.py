@@ -38,7 +38,8 @@ def read_lines(lines: Sequence[tuple[int, str]]) -> TcConfig:
         words = _words(line)
         if shown_device := _shown_device(words):
             current = shown_device
-            parts.begin(current if current != UNNAMED else "")
+            hook = next((word for word in words if word in ("ingress", "egress")), "")
+            parts.begin(current if current != UNNAMED else "", hook)
         elif words[:1] == ["qdisc"] and len(words) > 2 and re.fullmatch(r"[0-9a-fA-F]*:(\[\w+\])?", words[2]):
             current = _shown_qdisc(config, number, words[1:], current)
             parts.saw_qdisc(current)

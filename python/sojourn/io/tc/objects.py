@@ -90,10 +90,11 @@ def _array(text: str, place: int) -> tuple[list[Mapping[str, Any]], int]:
 
 
 def _with_all_matches(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Object with all its matches in a list; tc prints a key for each."""
+    """Object with lists of its matches and of a policer's actions; tc prints a key for each."""
     found = dict(pairs)
-    if "match" in found:
-        found["match"] = [value for key, value in pairs if key == "match"]
+    for name in ("match", "control_action"):
+        if name in found:
+            found[name] = [value for key, value in pairs if key == name]
     return found
 
 
@@ -262,6 +263,7 @@ def _action(action: Mapping[str, Any]) -> str:
 
 def _police(policer: Mapping[str, Any]) -> str:
     """Words of a policer; tc's JSON has neither its rate nor its burst."""
-    known = [f"{key} {policer[key]}" for key in ("index", "rate", "burst", "pkts_rate", "pkts_burst") if key in policer]
-    control = policer.get("control_action")
-    return " ".join(["police", *known, *([str(control.get("type"))] if isinstance(control, Mapping) else [])])
+    keys = ("index", "rate", "burst", "pkts_rate", "pkts_burst", "overhead", "linklayer")
+    known = [f"{key} {policer[key]}" for key in keys if policer.get(key)]
+    controls = [str(one.get("type")) for one in policer.get("control_action") or () if isinstance(one, Mapping)]
+    return " ".join(["police", *known, *([f"action {'/'.join(controls)}"] if controls else [])])

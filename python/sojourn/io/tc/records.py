@@ -73,6 +73,17 @@ class Filter:
 
 
 @dataclass(eq=False)
+class Rule:
+    """A filter of a hook, with its policers."""
+
+    matches_all: bool
+    policers: tuple[Qdisc, ...]
+    """Policers with their words; their parent is the hook."""
+    priority: int
+    """Rules with lower numbers match first."""
+
+
+@dataclass(eq=False)
 class Device:
     """A network interface. The cached indices are valid only after everything has been read."""
 
@@ -82,6 +93,8 @@ class Device:
     classes: dict[str, Class] = field(default_factory=dict)
     """Classes by id, with the same treatment of duplicates."""
     filters: list[Filter] = field(default_factory=list)
+    rules: dict[str, list[Rule]] = field(default_factory=dict)
+    """Filters by hook: `ingress`, `egress`, `root`, or a handle or class."""
     ingress_to: str | None = None
     """Device that gets the redirected ingress."""
 
@@ -89,6 +102,16 @@ class Device:
     def root(self) -> Qdisc | None:
         """Root discipline."""
         return self.qdiscs.get("root")
+
+    @property
+    def first_policer(self) -> int:
+        """Line of its first policer; zero if it has none."""
+        return min((one.line for rules in self.rules.values() for rule in rules for one in rule.policers), default=0)
+
+    @property
+    def has_policer(self) -> bool:
+        """Whether a filter polices."""
+        return any(rule.policers for rules in self.rules.values() for rule in rules)
 
     @cached_property
     def children(self) -> dict[str, Qdisc]:

@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import read_text
-from sojourn.io.tc import values
+from sojourn.io.tc import policers, values
 from sojourn.io.tc.directions import ImportOptions, directions
 from sojourn.io.tc.front_ends import registry
 from sojourn.io.tc.lines import read, read_lines
@@ -106,8 +106,11 @@ def _scenario(config: TcConfig, name: str, options: ImportOptions) -> ImportedSc
     """Make a scenario of a parsed configuration."""
     if options.class_id is not None:
         options = replace(options, class_id=values.class_id(options.class_id))
+    bare = policers.add_roots(config)
     down, up = directions(config, options)
-    if down is None and up is None:
+    policing = policers.by_direction(config, (down, up))
+    down, up = (None if one is not None and one.name in bare else one for one in (down, up))
+    if down is None and up is None and not any(one.texts for one in policing):
         raise InputError(
             "no queue discipline in it; give the output of tc -s qdisc show, tc commands, or the configuration of "
             f"{', '.join(registry.FRONT_ENDS)}"
@@ -115,16 +118,18 @@ def _scenario(config: TcConfig, name: str, options: ImportOptions) -> ImportedSc
     parts = [f"# Made from {_comment(name)} by `sojourn import tc`.", f"name = {json.dumps(name)}"]
     parts += ['duration = "60 s"', 'warmup = "10 s"', ""]
     understood, classes = [], {}
-    for key, direction, device in (("link", "to the home", down), ("reverse", "from the home", up)):
-        egress = None if device is None else tree(device, config, options.class_id)
-        lines, sentence = _link(direction, device, egress, options)
-        if device is not None and egress is not None and options.rate is None:
-            config.assumed.append(f"{direction}: the line behind the shaper carries {_line_rate(egress)}")
+    sides = (("link", "to the home", down, policing[0]), ("reverse", "from the home", up, policing[1]))
+    for key, direction, device, before in sides:
+        egress = before.before(None if device is None else tree(device, config, options.class_id))
+        lines, sentence = _link(direction, device or before.device, egress, options)
+        if egress is not None and options.rate is None:
+            kind = "policer" if before.texts else "shaper"
+            config.assumed.append(f"{direction}: the line behind the {kind} carries {_line_rate(egress)}")
         parts += [f"[{key}]", *lines, ""]
         understood.append(sentence)
         if egress and egress.classes and (chosen := _class_of(egress, options.class_id)):
             classes["forward" if key == "link" else "reverse"] = chosen
-    flows = _home_flows(down is not None, up is not None)
+    flows = _home_flows(*(bool(device or before.texts) for _, _, device, before in sides))
     if any(re.search(r"\bduplicate \d", part) for part in parts):
         flows = _without(_without(flows, "voice"), "cbr")
         config.notes.append("netem: duplicate: calls and games are left out, which would count copies as packets")

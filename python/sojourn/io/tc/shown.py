@@ -19,6 +19,8 @@ class _Part:
 
     device: str
     """Device that the command names; empty if unknown."""
+    hook: str = ""
+    """`ingress` or `egress` if the command names it."""
     listed: list[str] = field(default_factory=list)
     """Devices of the disciplines since the part before."""
     classes: dict[str, Class] = field(default_factory=dict)
@@ -32,18 +34,19 @@ class ShownParts:
 
     parts: list[_Part] = field(default_factory=list)
     device: str = ""
+    hook: str = ""
     listed: list[str] = field(default_factory=list)
 
-    def begin(self, device: str) -> None:
-        """Begin a part with the command that printed it."""
-        self.device, self.listed = device, []
+    def begin(self, device: str, hook: str) -> None:
+        """Begin a part with the command that printed it; `hook` is `ingress`, `egress` or empty."""
+        self.device, self.hook, self.listed = device, hook, []
         self._next(device)
 
     def saw_qdisc(self, device: str) -> None:
         """Record the device of a discipline; the next class or filter begins a part."""
         if self.parts and (self.parts[-1].classes or self.parts[-1].filters):
             self.listed = []
-            self.parts.append(_Part(self.device, self.listed))
+            self.parts.append(_Part(self.device, self.hook, self.listed))
         if device not in self.listed:
             self.listed.append(device)
 
@@ -86,7 +89,7 @@ class ShownParts:
         return self.parts[-1]
 
     def _next(self, device: str) -> _Part:
-        self.parts.append(_Part(device or self.device, self.listed))
+        self.parts.append(_Part(device or self.device, self.hook, self.listed))
         return self.parts[-1]
 
 
@@ -134,9 +137,12 @@ def _device_of_classes(config: TcConfig, part: _Part, devices: Mapping[str, _Maj
 
 def _add_filter(config: TcConfig, part: _Part, line: int, words: list[str]) -> None:
     text = " ".join(words)
-    location: dict[str, str] = {}
-    while len(words) > 1 and words[0] in ("parent", "protocol", "pref", "block"):
-        location[words[0]], words = words[1], words[2:]
+    location = {"shown": "", **({part.hook: ""} if part.hook else {})}
+    while len(words) > 1 and words[0] in ("parent", "protocol", "pref", "block", "ingress", "egress"):
+        if words[0] in ("ingress", "egress"):
+            location[words[0]], words = "", words[1:]
+        else:
+            location[words[0]], words = words[1], words[2:]
     parent = values.class_id(location.get("parent", ""))
     owners = list(config.owners.get(parent, ()))
     target = re.search(r"(?:flowid|classid|baseclass) (\S+)", text)
@@ -147,8 +153,6 @@ def _add_filter(config: TcConfig, part: _Part, line: int, words: list[str]) -> N
     name = part.device or (part.listed[0] if part.listed[:1] == owners[:1] and part.listed else "") or owners[0]
     if not part.device and len(owners) > 1:
         config.assume(line, f"filter of {name}, the first device with such a handle; tc does not print it")
-    if parent.startswith("ffff:"):
-        location["ingress"] = ""
     filters.apply(config, config.device(name), line, location, words)
 
 

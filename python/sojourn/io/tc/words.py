@@ -56,6 +56,8 @@ class Value(Enum):
     """Integers, one per band."""
     SWITCH = "switch"
     """`on` or `off`."""
+    ACTION = "action"
+    """Action for packets that exceed a policer, and after a slash for those that conform."""
 
 
 COUNTS = {Value.FLAG: 0, Value.BANDS: 16, Value.WEIGHTS: 3, Value.QUANTA: None}
@@ -284,6 +286,17 @@ PRINTED: dict[str, Printed] = {
         _words(bits="default", rate="m1 m2 rate", time="d dmax", bytes="umax", flag="sc rt ls ul"),
     ),
     "mqprio": Printed("tc/q_mqprio.c, mqprio_print_opt", _words(count="tc", bands="map")),
+    "police": Printed(
+        "tc/m_police.c, print_police",
+        _words(
+            rate="rate peakrate avrate",
+            bytes="burst buffer maxburst mtu minburst overhead mpu",
+            count="index pkts_rate pkts_burst",
+            layer="linklayer",
+            action="action conform-exceed",
+            flag="drop shot ok pass pipe continue reclassify",
+        ),
+    ),
     "noqueue": Printed(
         "tc/tc_qdisc.c, print_qdisc",
         _words(),
