@@ -270,6 +270,7 @@ def test_a_policer_alone_needs_neither_a_queue_nor_a_rate() -> None:
         ("ingress matchall action police rate 9mbit burst 10k conform-exceed ok", "its action is ok, not drop"),
         ("ingress matchall action police rate 9mbit burst 10k conform-exceed drop/drop", "drops packets within"),
         ("ingress matchall action police index 7", "it has no rate"),
+        ("ingress matchall action police rate 9mbit burst 1k drop", "below the largest packet of the link"),
         ("ingress matchall action police mtu 1700 ok action police rate 9mbit burst 10k drop", "ends the filter"),
         ("ingress matchall action police avrate 9mbit drop", "it has no rate"),
         ("ingress protocol ipv6 matchall action police rate 9mbit burst 10k drop", "sees a part"),

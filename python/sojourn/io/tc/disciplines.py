@@ -210,7 +210,7 @@ def validated(qdisc: Qdisc, parts: list[str], limit: str, config: TcConfig, tail
     `tail` is a child in braces, which is kept.
     """
     try:
-        return _shortest(" ".join([*parts, tail]), limit)
+        return shortest(" ".join([*parts, tail]), limit)
     except InputError as error:
         refusal = str(error).removeprefix("link.aqm: ")
     name, *parts = parts
@@ -218,37 +218,37 @@ def validated(qdisc: Qdisc, parts: list[str], limit: str, config: TcConfig, tail
         others = [name, *(one for one in parts if one is not part)]
         if _is_valid([*others, tail], limit):
             config.note(qdisc.line, f"{qdisc.kind}: {part}: {refusal}")
-            return _shortest(" ".join([*others, tail]), limit)
+            return shortest(" ".join([*others, tail]), limit)
     accepted = [name]
     for part in parts:
         if _is_valid([*accepted, part, tail], limit):
             accepted.append(part)
         else:
             config.note(qdisc.line, f"{qdisc.kind}: {part}: {refusal}")
-    return _shortest(" ".join([*accepted, tail]), limit)
+    return shortest(" ".join([*accepted, tail]), limit)
 
 
 def _possible_limit(limit: str) -> str:
     """The limit; raises `InputError` for one that no link can have."""
-    _shortest("droptail", limit)
+    shortest("droptail", limit)
     return limit
 
 
 def _is_valid(parts: list[str], limit: str) -> bool:
     try:
-        _shortest(" ".join(parts), limit)
+        shortest(" ".join(parts), limit)
     except InputError:
         return False
     return True
 
 
 @lru_cache(maxsize=256)  # thousands of classes have equal queues
-def _shortest(text: str, limit: str) -> str:
+def shortest(text: str, limit: str) -> str:
     """Shortest equivalent text; raises `InputError` for one that no link with the limit can have."""
-    shortest = str(parsed(text)["text"])
-    link = {"rate": "1 Gbit/s", "aqm": shortest, "limit": limit}
+    spelled = str(parsed(text)["text"])
+    link = {"rate": "1 Gbit/s", "aqm": spelled, "limit": limit}
     Scenario.build({"duration": "1 s", "link": link, "flows": [{"kind": "cbr", "rate": "1 Mbit/s"}]})
-    return shortest
+    return spelled
 
 
 def _packets(text: str) -> str:

@@ -12,11 +12,10 @@ from dataclasses import dataclass, replace
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
 from sojourn.io.tc.directions import Pair
-from sojourn.io.tc.disciplines import TranslatedQdisc
+from sojourn.io.tc.disciplines import TranslatedQdisc, shortest
 from sojourn.io.tc.options import convert, pairs, refusal
 from sojourn.io.tc.parents import TBF_PARAMETERS, EgressTree
 from sojourn.io.tc.records import Device, Qdisc, Rule, TcConfig
-from sojourn.model.aqms.registry import parsed
 
 
 @dataclass(frozen=True)
@@ -128,13 +127,14 @@ def _translated(config: TcConfig, policers: Sequence[tuple[str, Qdisc]]) -> Poli
         if given is None:
             continue
         text = " ".join(["police", *(f"{name} {value}" for name, value in given.items())])
-        if (error := refusal(text)) is None:
-            texts.append(str(parsed(text)["text"]))
-            bounds += [int(given["rate"].removesuffix("bit/s"))] if "rate" in given else []
-        elif placed[1].is_shown:
-            _note(config, placed, str(error))
-        else:
+        if not placed[1].is_shown and (error := refusal(text)) is not None:
             raise InputError(f"line {placed[1].line}: {error}")
+        try:
+            texts.append(shortest(text, "1000 packets"))
+        except InputError as error:
+            _note(config, placed, str(error).removeprefix("link.aqm: "))
+            continue
+        bounds += [int(given["rate"].removesuffix("bit/s"))] if "rate" in given else []
     return Policing(tuple(texts), tuple(bounds), config.device(policers[0][0].partition(",")[0]) if texts else None)
 
 
