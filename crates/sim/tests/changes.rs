@@ -53,7 +53,7 @@ fn another_queue_manager_drops_what_waits() {
         ("fq(droptail)", "sfq"),
         ("tbf rate 3mbit burst 4kB limit 200kB", "droptail"),
         ("droptail", "tbf rate 3mbit burst 4kB limit 200kB"),
-        ("police rate 3mbit burst 90kB { fq_codel }", "fq_codel"),
+        ("police rate 9mbit burst 90kB", "fq_codel"),
         ("prio", "dualpi2"),
         ("pfifo_fast", "red@linux"),
     ] {
