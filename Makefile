@@ -89,7 +89,7 @@ bench-start: $(VENV)/.built ## CPU time of `run`, `compare` and `import sojourn`
 soak: $(VENV)/.made $(VENV)/.testable ## long runs of the property tests (CASES=20000 per property, SCENARIOS=10000 at random, OPERATIONS=100000000 at random, PATTERNS=1000 where a kernel is built, TC_LINES=10000) and the attack
 	SOJOURN_FUZZ_OPERATIONS=$(OPERATIONS) $(CARGO) test --package sojourn-aqm --locked --test all fuzz:: -- --nocapture
 	PROPTEST_CASES=$(CASES) SOJOURN_SCENARIOS=$(SCENARIOS) $(CARGO) test --workspace --locked
-	SOJOURN_TC_LINES=$(TC_LINES) $(BIN)/python -m pytest -q tests/python/test_router_words.py -k composed
+	SOJOURN_TC_LINES=$(TC_LINES) SOJOURN_TC_SEED=$(SEED) $(BIN)/python -m pytest -q tests/python/test_router_composed.py
 	@$(MAKE) --no-print-directory soak-kernel attack
 
 .PHONY: attack

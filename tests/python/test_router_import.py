@@ -38,6 +38,10 @@ def of_line(line: str, **wanted: str) -> tuple[str, list[str]]:
         (values.size, "15Kb/8", "15360 B"),
         (values.size, "10kbit", "1280 B"),
         (values.size, "32Mb", "33554432 B"),
+        (values.size, "1e3b", "1000 B"),
+        (values.rate, ".5mbit", "500000 bit/s"),
+        (values.packets, "2k", "2048"),
+        (values.packets, "0x10", "16"),
         (values.rate, "17500Kbit", "17500000 bit/s"),
         (values.rate, "1.5mbps", "12000000 bit/s"),
         (values.rate, "2Mibit", "2097152 bit/s"),
@@ -53,7 +57,7 @@ def test_numbers_are_tcs(read: Any, text: str, meant: str) -> None:
     assert read(text) == meant
 
 
-@pytest.mark.parametrize("text", ["", "x", "5 Kb", "-1b", "1e3b", "٣b"])
+@pytest.mark.parametrize("text", ["", "x", "5 Kb", "-1b", "1e999b", "٣b"])
 def test_invalid_sizes_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="is not a size of tc"):
         values.size(text)
@@ -201,7 +205,7 @@ def test_a_libreqos_node_and_one_of_its_circuits() -> None:
     assert {flow["class"] for flow in document["flows"]} == {"1:3"}
     assert [flow["direction"] for flow in document["flows"] if flow["kind"] == "tcp"] == ["forward"]
     assert document["link"]["rate"] == "10 Gbit/s"
-    assert found.notes == ("line 1: mq: 2 queues of the card are merged into one, htb 1:",)
+    assert found.notes == ("line 1: mq: 2 queues of the card are merged into one, htb 1:, with the rate of one queue",)
     with pytest.raises(InputError, match="1:9 is not a leaf; expected one of: 1:2, 1:3"):
         load(ROUTERS / "libreqos.txt", ImportOptions(class_id="1:9"))
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import random
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +11,8 @@ import pytest
 
 import sojourn as sj
 from sojourn.io.tc.scenario import ImportedScenario, ImportOptions, import_text, load
-from sojourn.io.tc.words import PRINTED, Value
+from sojourn.io.tc.words import PRINTED
+from tc_lines import drawn_option
 
 
 def imported(text: str) -> ImportedScenario:
@@ -156,168 +155,6 @@ def test_refusals_of_cake_mq(commands: str, error: str) -> None:
         imported("\n".join(f"tc qdisc add dev eth0 {one}" for one in commands.split("\n")))
 
 
-VALUES = {
-    Value.COUNT: ("1", "37", "1019", "4999"),
-    Value.PACKETS: ("3p", "1001p", "19997p"),
-    Value.BYTES: ("301b", "1514b", "15Kb", "3Mb"),
-    Value.RATE: ("9901Kbit", "7Gbit", "821Kbit"),
-    Value.TIME: ("17.3ms", "251us", "1.7s"),
-    Value.SECONDS: ("11sec", "3sec"),
-    Value.NUMBER: ("0.03", "2", "19"),
-    Value.PERCENT: ("7%", "33%"),
-    Value.BITS: ("0x1", "0x1/0x3"),
-    Value.STEP: ("7p", "1.3ms"),
-    Value.SIGNED: ("-14", "44"),
-    Value.FLAG: ("",),
-    Value.LAYER: ("atm", "ethernet"),
-    Value.DELAY: ("21ms", "21ms  7ms", "21ms  7ms 26%"),
-    Value.SLOTS: ("11ms 23ms", "801us 11ms packets 7 bytes 3001", "distribution 11ms  3ms packets 7"),
-    Value.LOSS: ("9%", "9% 26%", "gemodel p 9% r 11% 1-h 71% 1-k 0.7%", "state p13 9% p31 97% p32 6% p23 94% p14 8%"),
-    Value.CELLS: ("7Mbit", "7Mbit packetoverhead -4 cellsize 44 celloverhead 6"),
-    Value.BANDS: ("1 2 0 0 1 2 0 0 1 1 1 2 1 0 1 2",),
-    Value.WEIGHTS: ("589826 196609 65539",),
-    Value.QUANTA: ("3001 1501", "777"),
-    Value.SWITCH: ("on", "off"),
-}
-"""Values by kind, as tc prints them; few are defaults."""
-SCALES = {"k": 1e3, "m": 1e6, "g": 1e9}
-UNITS = {
-    "ms": 1e-3,
-    "us": 1e-6,
-    "s": 1.0,
-    "sec": 1.0,
-    "p": 1.0,
-    "": 1.0,
-    "%": 1.0,
-    "b": 1.0,
-    "kb": 1024.0,
-    "mb": 1024.0**2,
-}
-UNITS |= {f"{letter}bit{per}": scale for letter, scale in SCALES.items() for per in ("", "/s")}
-
-
-def quantities(text: str) -> set[float]:
-    """Numbers of a text in bytes, bits per second, seconds, packets or percent."""
-    text = re.sub(r"\b0x([0-9a-f]+)", lambda found: str(int(found[1], 16)), re.sub(r"(1-[hk]|p[0-9]+) ", "", text))
-    numbers = re.findall(r"(?<![\w.])(-?[0-9]+(?:\.[0-9]+)?) ?([A-Za-z/%]*)", text)
-    return {round(float(number) * UNITS.get(unit.lower(), 1), 9) for number, unit in numbers}
-
-
-def held(found: ImportedScenario) -> set[float]:
-    """Numbers of eth0's link in a scenario."""
-    link = sj.Scenario.parse(found.text).document["link"]
-    texts = [str(value) for table in (link, link["aqm"]) for value in table.values() if not isinstance(value, dict)]
-    return set().union(*map(quantities, texts))
-
-
-def is_held(value: str, numbers: set[float]) -> bool:
-    """Whether all numbers of a value are there; a percentage may be a fraction."""
-    return all(one in numbers or ("%" in value and round(one / 100, 9) in numbers) for one in quantities(value))
-
-
-def composed(draw: random.Random) -> tuple[str, list[tuple[str, str]]]:
-    """A kind, and words with values from the table; sometimes with an unknown word."""
-    kind = draw.choice(sorted(PRINTED.keys() - {"tbf", "htb", "hfsc", "mqprio", "police"}))
-    table = PRINTED[kind].words
-    chosen = draw.sample(sorted(table), draw.randrange(min(7, len(table)) + 1))
-    words = [(word, draw.choice(VALUES[table[word]])) for word in chosen]
-    if draw.random() < 0.3:
-        words.insert(
-            draw.randrange(len(words) + 1), (draw.choice(["warp", "(odd)", "no-such"]), draw.choice(["", "9"]))
-        )
-    return kind, words
-
-
-OPPOSITES = [
-    {"unlimited", "bandwidth", "autorate-ingress"},
-    {"besteffort", "diffserv3", "diffserv4", "diffserv8", "precedence", "diffserv"},
-    {"flowblind", "srchost", "dsthost", "hosts", "flows", "dual-srchost", "dual-dsthost", "triple-isolate"},
-    {"nat", "nonat"},
-    {"wash", "nowash"},
-    {"ingress", "egress"},
-    {"ack-filter", "ack-filter-aggressive", "no-ack-filter"},
-    {"split-gso", "no-split-gso"},
-    {"rtt", "datacentre", "lan", "metro", "regional", "internet", "oceanic", "satellite", "interplanetary"},
-    {"ecn", "noecn"},
-    {"bytemode", "nobytemode"},
-    {"dq_rate_estimator", "no_dq_rate_estimator"},
-    {"pacing", "nopacing"},
-    {"horizon_cap", "horizon_drop"},
-    {"drop_on_overload", "overflow"},
-    {"drop_enqueue", "drop_dequeue"},
-    {"l4s_ect", "any_ect"},
-    {"split_gso", "no_split_gso"},
-    {"adaptive", "adaptative"},
-    {"ce_threshold_selector", "ce_threshold_mask"},
-    {"ewma", "burst"},
-]
-"""Words that override each other; tc uses the last."""
-
-
-def without_opposites(words: list[tuple[str, str]], kind: str) -> list[tuple[str, str]]:
-    """Words without those that a later one overrides; CAKE's framings apply in order, so one is left."""
-    framings = {word for word, value in PRINTED["cake"].words.items() if value is Value.FLAG}
-    framings = framings - {word for group in OPPOSITES for word in group} - {"via-ethernet"} | {"overhead", "mpu"}
-    groups = [*OPPOSITES, framings] if kind.startswith("cake") else OPPOSITES
-    kept: list[tuple[str, str]] = []
-    for word, value in words:
-        group = next((one for one in groups if word in one), {word})
-        if not any(other in group for other, _ in kept):
-            kept.append((word, value))
-    return kept
-
-
-LINES = int(os.environ.get("SOJOURN_TC_LINES", "300"))
-"""Composed lines; `make soak` has ten thousand."""
-
-
-def test_no_composed_word_is_lost() -> None:
-    # The seed follows from the table and changes with it.
-    draw = random.Random(f"{LINES} {PRINTED}")
-    for _ in range(LINES):
-        kind, words = composed(draw)
-        kept = without_opposites(words, kind)
-        listed = [f"{word} {value}".strip() for word, value in kept]
-        line = f"qdisc {kind} 8001: dev eth0 root refcnt 2 {' '.join(listed)}"
-        whole = imported(line)
-        numbers = held(whole)
-        for place, (word, value) in enumerate(kept):
-            if any(word in note for note in whole.notes):
-                continue
-            if quantities(value):
-                assert is_held(value, numbers) or (kind, word) in NO_NUMBER, (line, word, whole.text)
-            else:
-                others = " ".join(listed[:place] + listed[place + 1 :])
-                without = imported(f"qdisc {kind} 8001: dev eth0 root refcnt 2 {others}")
-                assert whole.text != without.text or changes_nothing(kind, word, value), (line, word)
-
-
-NO_NUMBER = {("red", "ewma"), ("choke", "ewma"), ("sfq", "ewma"), ("ets", "bands"), ("ets", "priomap")}
-"""Words whose numbers become others: the burst of a weight, the bands of a nearest equivalent."""
-
-
-def changes_nothing(kind: str, word: str, value: str) -> bool:
-    """Whether a word has no effect beside the defaults of Linux and of this program."""
-    return word in DEFAULT_FLAGS.get(kind, ()) or (word, value) == ("multiqueue:", "off")
-
-
-_CAKE_FLAGS = (
-    *("unlimited", "diffserv3", "triple-isolate", "nat", "nonat", "nowash", "egress", "no-ack-filter", "split-gso"),
-    *("raw", "noatm", "internet"),
-)
-DEFAULT_FLAGS: dict[str, tuple[str, ...]] = {
-    "cake": _CAKE_FLAGS,
-    "cake_mq": _CAKE_FLAGS,
-    "fq_codel": ("ecn",),
-    "codel": ("noecn",),
-    "pie": ("noecn", "nobytemode", "no_dq_rate_estimator"),
-    "fq_pie": ("noecn", "nobytemode", "no_dq_rate_estimator"),
-    "fq": ("pacing", "horizon_drop"),
-    "dualpi2": ("drop_on_overload", "drop_dequeue", "l4s_ect", "split_gso"),
-}
-"""Flags that are the default."""
-
-
 @pytest.mark.parametrize("name", ["07/router.txt", "08/tc.sh", "08/show.txt"])
 def test_cases_from_the_field(shared: Path, name: str) -> None:
     found = load(shared / "cases" / name, ImportOptions(rate="100 Mbit/s"))
@@ -392,11 +229,12 @@ IN_TREES = {
 
 @pytest.mark.parametrize("kind", TREES)
 def test_no_word_of_a_tree_is_lost(kind: str) -> None:
+    draw = random.Random(kind)
     before = imported(TREES[kind].format(""))
-    for word, value in PRINTED[kind].words.items():
+    for word in PRINTED[kind].words:
         if word not in {*TREES[kind].split(), *IN_TREES[kind]}:
-            given = next(one for one in VALUES[value] if not one.startswith("-"))
-            found = imported(TREES[kind].format(f"{word} {given}"))
+            given = drawn_option(draw, kind, word).text(is_command=False)
+            found = imported(TREES[kind].format(given))
             assert any(word in note for note in found.notes) or found.text != before.text, word
     found = imported(TREES[kind].format("warp odd 7"))
     assert [note.split(": ")[-1] for note in found.notes if note not in before.notes] == ["warp", "odd 7"]
@@ -458,3 +296,44 @@ def test_netems_output_never_refuses_a_file() -> None:
     assert spelled(found) == "netem duplicate 7"
     for word in ("gap 5", "delay 2000", "weird", "warp 3"):
         assert any(word in note for note in found.notes), word
+
+
+def test_commands_may_be_abbreviated_and_have_units() -> None:
+    found = imported("tc q a dev eth0 root netem del 20ms 3s dist normal dup 1% lim 2k lo 1% gap 0x5 reord 25%")
+    assert spelled(found) == (
+        "netem limit 2048 delay 20ms jitter 2.147483647s distribution normal loss 1 duplicate 1 reorder 25 gap 5"
+    )
+    assert "Linux reduces the jitter of 3000000000ns to 2147483647ns" in found.notes[0]
+    assert 'limit = "4096 packets"' in imported("tc qdisc add dev eth0 root pfifo limit 4k").text
+    assert spelled(imported("tc qdisc add dev eth0 root sfb rehash 700 db 90")) == "sfb@tc rehash 700ms db 90ms"
+
+
+def test_a_shaper_keeps_its_child_and_its_size_table() -> None:
+    head = "qdisc tbf 1: dev eth0 root refcnt 2 rate 9Mbit burst {} lat 50ms\n  linklayer atm overhead 10"
+    found = imported(head.format("5Kb") + "\nqdisc red 2: dev eth0 parent 1:1 limit 400000b ecn")
+    assert '"tbf rate 9Mbit/s burst 5120B { red@linux max 100000B ecn }"' in found.text
+    found = imported(head.format("1550b"))
+    assert "burst (1550 B) is below the largest packet of the link (1696 B)" in found.notes[0]
+
+
+def test_curves_of_hfsc_in_json_and_with_low_limits() -> None:
+    head = [{"kind": "hfsc", "handle": "1:", "dev": "eth0", "root": True, "options": {"default": "0x1"}}]
+    curves = '"m1": 0, "d": 0, "m2": 1250000, "m1": 125, "d": 7, "m2": 2500000'
+    found = imported(json.dumps(head) + '\n[{"class": "hfsc", "handle": "1:1", "root": true, ' + curves + "}]")
+    assert "class 1 rate 10Mbit/s" in found.text
+    assert [note.split("1:1: ")[1] for note in found.notes[1:]] == ["m1 1000bit", "d 7us", "m2 20000000bit"]
+    found = imported("qdisc hfsc 1: dev eth0 root default 0x1\nclass hfsc 1:1 root rt m2 9Mbit ls m2 5Mbit ul m2 7Gbit")
+    assert "rate 9Mbit/s ceil 7Gbit/s" in found.text
+    assert found.notes[1] == "line 2: class 1:1: ls 5000000bit: htb here has 9000000bit"
+
+
+def test_further_lines_of_mqprio() -> None:
+    found = imported(
+        "qdisc mqprio 1: dev eth0 root tc 2 map 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 1\n"
+        "             queues:(0:0) (1:1)\n             mode:channel\n"
+        "             shaper:bw_rlimit   max_rate:1Gbit 2Gbit\n"
+        " Sent 5 bytes 3 pkt\nqdisc fq_codel 2: dev eth0 parent 1:1 limit 7p"
+    )
+    notes = "\n".join(found.notes)
+    for word in ("queues:(0:0)", "mode:channel", "shaper:bw_rlimit", "max_rate:1Gbit 2Gbit"):
+        assert word in notes

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
-from sojourn.io.tc.options import convert, take_values
+from sojourn.io.tc.options import accepted, convert, error_of, take_values
 from sojourn.io.tc.records import Qdisc, TcConfig
 from sojourn.io.tc.red import red_weight
 from sojourn.io.tc.words import count_of
@@ -63,14 +63,16 @@ def translate(qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
         raise InputError(f"line {qdisc.line}: {qdisc.kind} is not supported; leave out that device, or its line")
     words, framing = with_framing(qdisc, config)
     if qdisc.kind in ("cake", "cake_mq"):
-        text = validated(qdisc, [qdisc.kind, *_cake(qdisc, words, config)], CAKE_LIMIT, config)
+        link = {"limit": CAKE_LIMIT, **framing}
+        text = validated(qdisc, [qdisc.kind, *_cake(qdisc, words, config)], link, config)
         return TranslatedQdisc(text, (CAKE_LIMIT,), framing)
     translator = _Translator(qdisc, _mapping_of(qdisc, config), config)
     rest = list(words)
     while rest:
         translator.translate_word(rest.pop(0), rest)
-    parts = [translator.name, *translator.out, *red_weight(qdisc, config)]
-    text = validated(qdisc, parts, translator.limit or "1000 packets", config)
+    link = {"limit": translator.limit or "1000 packets", **framing}
+    name = validated(qdisc, [translator.name, *_red_maximum(qdisc, translator.limit)], link, config)
+    text = validated(qdisc, [name, *translator.out, *red_weight(qdisc, config)], link, config)
     return TranslatedQdisc(text, (translator.limit,) if translator.limit else (), framing, translator.sets_link_limit)
 
 
@@ -141,6 +143,13 @@ def _mapping_of(qdisc: Qdisc, config: TcConfig) -> KindMapping:
     return kind
 
 
+def _red_maximum(qdisc: Qdisc, limit: str) -> list[str]:
+    """Default of tc for RED's `max`, a quarter of its limit; inside a class the link's limit is another one."""
+    if qdisc.kind != "red" or qdisc.parent == "root" or "max" in qdisc.words or not limit.endswith(" B"):
+        return []
+    return [f"max {int(limit.removesuffix(' B')) // 4}B"]
+
+
 def _cake(qdisc: Qdisc, words: list[str], config: TcConfig) -> list[str]:
     """Translate CAKE, whose words our parser accepts, except for sizes and for what tc adds in its output."""
     if qdisc.kind == "cake_mq" and "autorate-ingress" in words and not qdisc.is_shown:
@@ -204,50 +213,34 @@ def with_framing(qdisc: Qdisc, config: TcConfig) -> tuple[list[str], dict[str, s
     return words, keys
 
 
-def validated(qdisc: Qdisc, parts: list[str], limit: str, config: TcConfig, tail: str = "") -> str:
+def validated(qdisc: Qdisc, parts: list[str], link: Mapping[str, str], config: TcConfig, tail: str = "") -> str:
     """Validate by our parser; returns the shortest equivalent text. Parameters that it refuses are noted.
 
-    `tail` is a child in braces, which is kept.
+    `link` has the limit and the framing; `tail` is a child in braces, which is kept.
     """
-    try:
-        return shortest(" ".join([*parts, tail]), limit)
-    except InputError as error:
-        refusal = str(error).removeprefix("link.aqm: ")
-    name, *parts = parts
-    for part in parts:
-        others = [name, *(one for one in parts if one is not part)]
-        if _is_valid([*others, tail], limit):
-            config.note(qdisc.line, f"{qdisc.kind}: {part}: {refusal}")
-            return shortest(" ".join([*others, tail]), limit)
-    accepted = [name]
-    for part in parts:
-        if _is_valid([*accepted, part, tail], limit):
-            accepted.append(part)
-        else:
-            config.note(qdisc.line, f"{qdisc.kind}: {part}: {refusal}")
-    return shortest(" ".join([*accepted, tail]), limit)
+    name, *options = parts
+    keys = tuple(link.items())
+
+    def refuses(options: list[str]) -> InputError | None:
+        error = error_of(lambda: shortest(" ".join([name, *options, tail]), keys))
+        return InputError(str(error).removeprefix("link.aqm: ")) if error else None
+
+    kept = accepted(qdisc, options, refuses, config, is_kept=True)
+    return shortest(" ".join([name, *kept, tail]), keys)
 
 
 def _possible_limit(limit: str) -> str:
     """The limit; raises `InputError` for one that no link can have."""
-    shortest("droptail", limit)
+    shortest("droptail", (("limit", limit),))
     return limit
 
 
-def _is_valid(parts: list[str], limit: str) -> bool:
-    try:
-        shortest(" ".join(parts), limit)
-    except InputError:
-        return False
-    return True
-
-
 @lru_cache(maxsize=256)  # thousands of classes have equal queues
-def shortest(text: str, limit: str) -> str:
-    """Shortest equivalent text; raises `InputError` for one that no link with the limit can have."""
+def shortest(text: str, keys: tuple[tuple[str, str], ...]) -> str:
+    """Shortest equivalent text; raises `InputError` for one that no link with these keys can have."""
     spelled = str(parsed(text)["text"])
-    link = {"rate": "1 Gbit/s", "aqm": spelled, "limit": limit}
-    Scenario.build({"duration": "1 s", "link": link, "flows": [{"kind": "cbr", "rate": "1 Mbit/s"}]})
+    link = {"rate": "1 Gbit/s", "aqm": spelled, **dict(keys)}
+    Scenario.build({"duration": "1 s", "link": link, "flows": [{"kind": "tcp"}]})
     return spelled
 
 
@@ -255,12 +248,21 @@ def _packets(text: str) -> str:
     return f"{values.count(text)} packets"
 
 
+def _fifo_packets(text: str) -> str:
+    return f"{values.packets(text)} packets"
+
+
 def _seconds(text: str) -> str:
     """Seconds as sfq prints them, such as `10sec`, or without a unit."""
-    match = re.fullmatch(r"([0-9]+)(?:sec)?", text)
-    if not match:
-        raise InputError(f'"{text}" is not a number of seconds')
-    return f"{match[1]} s"
+    try:
+        return f"{values.count(text.removesuffix('sec'))} s"
+    except InputError:
+        raise InputError(f'"{text}" is not a number of seconds') from None
+
+
+def _milliseconds(text: str) -> str:
+    """Time of sfb, whose commands have milliseconds without a unit."""
+    return f"{values.count(text)} ms" if re.fullmatch("(0x)?[0-9a-fA-F]+", text) else values.time(text)
 
 
 def _percent(text: str) -> str:
@@ -377,7 +379,12 @@ KINDS = {
         defaults={"buckets": "1024", "bands": "3", "timer_slack": "10us", "offload_horizon": "0us"},
         texts={"weights": _weights},
     ),
-    "sfb": KindMapping("sfb@tc", limit=_packets, default_limit="1000 packets"),
+    "sfb": KindMapping(
+        "sfb@tc",
+        limit=_packets,
+        default_limit="1000 packets",
+        converters=dict.fromkeys(("rehash", "db"), _milliseconds),
+    ),
     "dualpi2": KindMapping(
         "dualpi2",
         {"overflow": "nodrop_on_overload", "drop_dequeue": "nodrop_enqueue", "no_split_gso": "nosplit_gso"},
@@ -401,9 +408,9 @@ KINDS = {
     ),
     "cake": KindMapping("cake"),
     "cake_mq": KindMapping("cake_mq"),
-    "pfifo": KindMapping("droptail", limit=_packets, default_limit="1000 packets"),
+    "pfifo": KindMapping("droptail", limit=_fifo_packets, default_limit="1000 packets"),
     "bfifo": KindMapping("droptail", limit=values.size, default_limit="1514000 B"),
-    "pfifo_head_drop": KindMapping("drophead", limit=_packets, default_limit="1000 packets"),
+    "pfifo_head_drop": KindMapping("drophead", limit=_fifo_packets, default_limit="1000 packets"),
     "pfifo_fast": KindMapping(
         "pfifo_fast",
         default_limit="1000 packets",

@@ -17,6 +17,7 @@ from sojourn.io.tc import filters, values
 from sojourn.io.tc.objects import numbered
 from sojourn.io.tc.records import INPUT, Class, Device, Qdisc, TcConfig
 from sojourn.io.tc.shown import UNNAMED, ShownParts, after
+from sojourn.io.tc.words import whole_words
 
 MAX_LINE = 10_000
 """Maximum characters of a line with its indented continuation; tc's longest, filters with many actions, have some
@@ -94,10 +95,10 @@ class _LogicalLine:
     length: int = 0
 
     def accepts(self, line: str) -> bool:
-        """Whether an indented line belongs to this one: a discipline's size table, a filter's matches and actions."""
+        """Whether an indented line belongs to this one, such as a size table, or a filter's matches and actions."""
         if not self.parts or not self.parts[0].startswith("qdisc"):
             return bool(self.parts) and not line.strip().startswith(("Sent", "backlog", "rate"))
-        return SIZE_TABLE.match(line) is not None
+        return SIZE_TABLE.match(line) is not None or MAPPING.match(line) is not None
 
     def add(self, line: int, part: str) -> None:
         """Add a part from a physical line."""
@@ -105,7 +106,8 @@ class _LogicalLine:
         self.length += len(part)
         if self.length > MAX_LINE:
             raise InputError(f"line {self.line}: more than {MAX_LINE} characters; give the output of tc, line by line")
-        self.parts.append(f"stab {part}" if self.parts and self.parts[0].startswith("qdisc") else part)
+        is_table = bool(self.parts) and self.parts[0].startswith("qdisc") and not MAPPING.match(part)
+        self.parts.append(f"stab {part}" if is_table else part)
 
     def take(self) -> tuple[int, str]:
         """Take the logical line and its first line number; the next part begins another one."""
@@ -129,8 +131,7 @@ def _words(line: str) -> list[str]:
 def _shown_device(words: Sequence[str]) -> str | None:
     """Device of a `tc … show` command line, e.g. pasted with its output; None for other lines."""
     # `ls` is also a curve of an hfsc class.
-    objects = ("qdisc", "class", "filter")
-    verb = next((words[at + 1] for at, word in enumerate(words[:-1]) if word in objects), "")
+    verb = next((words[at + 1] for at, word in enumerate(words[:-1]) if word in OBJECTS), "")
     if words[:1] == ["tc"] and (verb in ("show", "ls", "list") or words[-1] in ("qdisc", "class")):
         return words[words.index("dev") + 1] if "dev" in words[:-1] else UNNAMED
     return None
@@ -142,9 +143,15 @@ def _command(words: list[str]) -> list[str] | None:
         words = words[1:]
         while words and words[0].startswith("-"):
             words = words[2:] if words[0] in ("-n", "-netns", "-b", "-batch", "-cf", "-conf") else words[1:]
-    if len(words) > 2 and words[0] in ("qdisc", "class", "filter") and words[1] in VERBS:
+        # tc takes any beginning of these words.
+        words = [*(_whole(word, known) for word, known in zip(words, (OBJECTS, VERBS), strict=False)), *words[2:]]
+    if len(words) > 2 and words[0] in OBJECTS and words[1] in VERBS:
         return words
     return None
+
+
+def _whole(word: str, known: Sequence[str]) -> str:
+    return next((one for one in known if one.startswith(word)), word)
 
 
 def _shown_qdisc(config: TcConfig, line: int, words: list[str], current: str) -> str:
@@ -196,7 +203,7 @@ def _apply(config: TcConfig, line: int, command: list[str]) -> None:
             config.note(line, f"class add: classid {number or 'is missing'}")
         elif verb not in ("del", "delete") and rest:
             parent = values.class_id(location["parent"]) if "parent" in location else "root"
-            device.classes[number] = Class(rest[0], number, parent, rest[1:], line)
+            device.classes[number] = Class(rest[0], number, parent, whole_words(rest[0], rest[1:]), line)
     elif verb not in ("del", "delete"):
         filters.apply(config, device, line, location, rest)
 
@@ -215,6 +222,7 @@ def _apply_qdisc(config: TcConfig, device: Device, line: int, command: tuple[str
         return
     table = location.get("stab", "").split()
     if rest:
+        rest = [rest[0], *whole_words(rest[0], rest[1:])]
         is_change = verb == "change" and before and before.kind == rest[0]
         words = [*before.words, *rest[1:]] if is_change and before else rest[1:]
         # A size table is attached when a discipline is created; `change` may replace it.
@@ -250,7 +258,8 @@ NUMBER = r"[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}"
 """Pattern of a class id."""
 QUOTED = re.compile(r"[\"'#\\]")
 """Characters with a meaning to a shell; the lines of `tc`'s output have none."""
-VERBS = ("add", "replace", "change", "link", "del", "delete")
+OBJECTS = ("qdisc", "class", "filter")
+VERBS = ("add", "change", "replace", "link", "del", "delete")
 STAB = ("mtu", "tsize", "mpu", "overhead", "linklayer")
 SHOWN = re.compile(r"(?:(?:replaced|added) )?(?:qdisc|filter) (?!add|del|replace|change|link)")
 """Line of output; `tc monitor` prints a word before it."""
@@ -258,3 +267,5 @@ DEFAULT_ROUTE = re.compile(r"^default\b(?:.*\n\s+nexthop)?.*\bdev (\S+)", re.MUL
 """Default route of `ip route`, also with several next hops, each on a line."""
 SIZE_TABLE = re.compile(rf"\s*(?:{'|'.join(STAB)})\s+\S")
 """Begin of the line of a size table (`print_size_table` in iproute2's `tc_stab.c`), below its discipline."""
+MAPPING = re.compile(r"\s*(?:queues|mode|shaper|min_rate|max_rate|fp):")
+"""Begin of a further line of mqprio (`mqprio_print_opt`)."""

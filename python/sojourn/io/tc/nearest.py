@@ -21,7 +21,7 @@ CURVES = ("rt", "ls", "sc", "ul")
 FIRST_SLOPE = ("m1", "d", "umax", "dmax")
 """Words of a curve's first slope; zeros mean that it has none."""
 DEFAULT_CEILING = 10**9
-"""Ceiling in bit/s of a class without an upper limit."""
+"""Ceiling in bit/s of a class without an upper limit, its own or one above it."""
 
 
 def _hfsc(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[Device, Qdisc]:
@@ -40,10 +40,14 @@ def _hfsc(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[Device, Qdisc
             continue
         curves = _curves(one, config)
         rate = next((curves[name] for name in ("rt", "sc", "ls") if curves.get(name)), 0) or curves.get("ul", 0)
-        above = ceilings.get(one.parent, DEFAULT_CEILING)
-        ceiling = max(rate, min(curves.get("ul") or above, above))
         if not rate:
             raise InputError(f"line {one.line}: class {one.number} has no rate; hfsc needs rt, ls or sc with one")
+        above = ceilings.get(one.parent)
+        limits = [limit for limit in (curves.get("ul"), above) if limit]
+        ceiling = max(rate, min(limits, default=DEFAULT_CEILING))
+        for name, kept in (("ls", rate), ("ul", ceiling)):
+            if curves.get(name, kept) != kept:
+                config.note(one.line, f"{one.title}: {name} {curves[name]}bit: htb here has {kept}bit")
         ceilings[one.number] = ceiling
         classes[key] = replace(one, kind="htb", words=["rate", f"{rate}bit", "ceil", f"{ceiling}bit"])
     default = "0"
@@ -59,10 +63,14 @@ def _curves(one: Class, config: TcConfig) -> dict[str, int]:
     """Long-term rates of a class's curves in bit/s."""
     rates: dict[str, int] = {}
     name = ""
-    for word, value in pairs("hfsc", one.words):
+    words = one.words
+    if not set(CURVES) & set(words):
+        name = "sc"
+        config.assume(one.line, f"{one.title}: its first curve is both rt and ls (sc); tc -j does not name curves")
+    for word, value in pairs("hfsc", words):
         if word in CURVES:
             name = word
-        elif word in ("m2", "rate") and name:
+        elif word in ("m2", "rate") and name and name not in rates:
             read = convert(one, (word, value), values.rate, config)
             rates |= {name: int(read.removesuffix("bit/s"))} if read else {}
         elif word not in FIRST_SLOPE or re.search("[1-9]", value):
@@ -81,7 +89,7 @@ def _ets(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[Device, Qdisc]
             config.note(qdisc.line, f"ets: {word} {value}".rstrip())
     strict, quanta, listed = (given.get(word, []) for word in ("strict", "quanta", "bands"))
     first = strict[0] if strict else 0
-    bands = listed[0] if listed else first + len(quanta)
+    bands = max(1, listed[0] if listed else first + len(quanta))
     kept = min(bands, first + 1)
     merged = f", and bands {first + 1} to {bands}, which take turns, are one band" if bands > kept else ""
     lost = f" without quanta {' '.join(map(str, quanta))}" if quanta else ""

@@ -7,7 +7,7 @@ from itertools import takewhile
 
 from sojourn.base.errors import InputError
 from sojourn.io.tc import values
-from sojourn.io.tc.options import accepted
+from sojourn.io.tc.options import accepted, refusal_in
 from sojourn.io.tc.records import Qdisc, TcConfig
 
 # Labels that `tc qdisc show` prints before values that the commands have without them.
@@ -17,6 +17,8 @@ TIMES = ("delay", "latency", "slot")
 """Words with up to two times."""
 LOSSES = ("loss", "drop")
 LOSS_MODELS = ("random", "state", "gemodel")
+MAX_JITTER = 2**31 - 1
+"""Maximum jitter in nanoseconds."""
 PERCENTAGES = ("duplicate", "corrupt", "reorder")
 
 
@@ -39,14 +41,14 @@ def translate_words(qdisc: Qdisc, words: list[str], config: TcConfig) -> list[st
         if option:
             options.append(option)
     # tc prints `gap` after `reorder`, and needs no order.
-    return accepted(qdisc, options, "netem {}", config) if qdisc.is_shown else options
+    return accepted(qdisc, options, refusal_in("netem {}"), config) if qdisc.is_shown else options
 
 
 def _option(qdisc: Qdisc, left: list[str], config: TcConfig) -> str:
     """Take an option with its values; empty if it has no equivalent."""
     word = left.pop(0)
     if word == "limit" and left:
-        return f"limit {values.count(left.pop(0))}"
+        return f"limit {values.packets(left.pop(0))}"
     if word in TIMES:
         return _times(qdisc, word, left, config)
     if word == "rate" and left:
@@ -58,7 +60,9 @@ def _option(qdisc: Qdisc, left: list[str], config: TcConfig) -> str:
     if word in LOSSES:
         model = [left.pop(0)] if left and left[0] in LOSS_MODELS else []
         return " ".join([word, *model, *_rest(left), *([left.pop(0)] if left[:1] == ["ecn"] else [])])
-    if word in PERCENTAGES or word == "gap":
+    if word == "gap" and left:
+        return f"gap {values.count(left.pop(0))}"
+    if word in PERCENTAGES:
         return " ".join([word, *_rest(left)])
     if word == "ecn":
         return word
@@ -86,6 +90,8 @@ def _times(qdisc: Qdisc, word: str, left: list[str], config: TcConfig) -> str:
     count = len(out)
     while left and len(out) < count + 2 and re.match(r"[0-9]", left[0]) and not left[0].endswith("%"):
         out.append(_time(left.pop(0)))
+    if len(out) == count + 2 and (word != "slot" or "distribution" in out):
+        out[-1] = _jitter(qdisc, word, out[-1], config)
     if word != "slot":
         if qdisc.is_shown and len(out) == count + 2 and "distribution" not in qdisc.words:
             config.assume(qdisc.line, "netem: the distribution of the jitter is uniform; tc does not print it")
@@ -94,6 +100,14 @@ def _times(qdisc: Qdisc, word: str, left: list[str], config: TcConfig) -> str:
         name, size = left.pop(0), left.pop(0)
         out += [name, values.count(size) if name == "packets" else values.size(size).split()[0]]
     return " ".join(out)
+
+
+def _jitter(qdisc: Qdisc, word: str, time: str, config: TcConfig) -> str:
+    """A jitter of at most Linux's maximum (`netem_change`, `get_slot`)."""
+    if int(time.removesuffix("ns")) <= MAX_JITTER:
+        return time
+    config.note(qdisc.line, f"netem: {word}: Linux reduces the jitter of {time} to {MAX_JITTER}ns")
+    return f"{MAX_JITTER}ns"
 
 
 def _time(text: str) -> str:

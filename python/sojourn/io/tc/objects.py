@@ -14,9 +14,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sojourn.base.errors import InputError
+from sojourn.io.tc.words import PRINTED, Value
 
-RATES = {"rate", "ceil", "peakrate", "maxrate", "low_rate_threshold", "bandwidth", "packet_rate"}
+RATES = {"packet_rate", *(word for one in PRINTED.values() for word, value in one.words.items() if value is Value.RATE)}
 """Keys in bytes per second; tc's text has bits per second."""
+CURVE = ("m1", "d", "m2")
+"""Keys of a curve of hfsc."""
 OBJECT_KEYS = {"offloaded", "dev", "kind", "handle", "parent", "root", "options", "refcnt", "class", "leaf", "stab"}
 """Keys of an object that are not parameters of its kind."""
 CAKE: dict[str, tuple[str, str] | dict[str, str]] = {
@@ -81,7 +84,7 @@ def _array(text: str, place: int) -> tuple[list[Mapping[str, Any]], int]:
     """Array of objects at a place, and the place after it."""
     begin = text.index("[", place)
     try:
-        array, end = json.JSONDecoder(object_pairs_hook=_with_all_matches).raw_decode(text, begin)
+        array, end = json.JSONDecoder(object_pairs_hook=_with_repeated).raw_decode(text, begin)
     except (ValueError, RecursionError):
         raise InputError(f"byte {begin}: not JSON of tc; give the output of tc -j qdisc show") from None
     if not isinstance(array, list) or not all(isinstance(one, dict) for one in array):
@@ -89,12 +92,14 @@ def _array(text: str, place: int) -> tuple[list[Mapping[str, Any]], int]:
     return array, end
 
 
-def _with_all_matches(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Object with lists of its matches and of a policer's actions; tc prints a key for each."""
+def _with_repeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Object with what tc prints a key for each time, in lists: matches, actions of a policer, curves of hfsc."""
     found = dict(pairs)
     for name in ("match", "control_action"):
         if name in found:
             found[name] = [value for key, value in pairs if key == name]
+    if "m2" in found:
+        found["curves"] = [pair for pair in pairs if pair[0] in CURVE]
     return found
 
 
@@ -106,19 +111,35 @@ def _line(one: Mapping[str, Any]) -> str:
         return next((f"{one['dst']} dev {hop['dev']}" for hop in (one, *_hops(one)) if "dev" in hop), "")
     if "class" in one:
         parameters = {**{key: value for key, value in one.items() if key not in (*OBJECT_KEYS, "stats")}, **options}
+        curves = [f"{word} {_curve(word, value)}" for word, value in parameters.pop("curves", ())]
+        parameters = {key: value for key, value in parameters.items() if not curves or key not in CURVE}
         leaf = f" leaf {one['leaf']}" if "leaf" in one else ""
         place = "root" if one.get("root") else f"parent {one.get('parent', 'root')}"
-        return f"class {one['class']} {one.get('handle', '')} {place}{leaf} {' '.join(_words(parameters))}"
+        return f"class {one['class']} {one.get('handle', '')} {place}{leaf} {' '.join([*_words(parameters), *curves])}"
     if "protocol" in one or "pref" in one:
         return _filter(one, options)
     kind = str(one.get("kind", ""))
-    words = list(OPTIONS.get(kind, _words)(options))
+    words = list(OPTIONS.get(kind, _words)(_with_units(kind, options)))
     device = f" dev {one['dev']}" if "dev" in one else ""
     place = " root" if one.get("root") else f" parent {one['parent']}" if "parent" in one else ""
     if isinstance(one.get("stab"), Mapping):
         words = ["stab", *(f"{key} {value}" for key, value in one["stab"].items()), *words]
     handle = str(one.get("handle") or "0:")
     return f"qdisc {kind} {handle}{device}{place} {' '.join(words)}".rstrip()
+
+
+def _curve(word: str, value: Any) -> str:
+    """Value of a curve of hfsc: a rate in bytes per second, or a time in microseconds."""
+    return f"{value}us" if word == "d" else f"{8 * int(value)}bit"
+
+
+def _with_units(kind: str, options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Options with the unit of tc's times, since commands of some kinds have others."""
+    printed = PRINTED[kind].words if kind in PRINTED else {}
+    return {
+        key: f"{value}us" if printed.get(key) is Value.TIME and isinstance(value, int) else value
+        for key, value in options.items()
+    }
 
 
 def _hops(route: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -188,8 +209,6 @@ def _cake(options: Mapping[str, Any]) -> list[str]:
             words.append(table[0] if value else table[1])
         elif key in PLAIN:
             words.append(str(value))
-        elif key == "rtt":
-            words.append(f"rtt {value}us")
         elif key == "fwmark":
             words += [f"fwmark {value}"] if str(value) not in ("0", "0x0") else []
         else:

@@ -44,29 +44,55 @@ def convert(of: Qdisc | Class, pair: tuple[str, str], read: Callable[[str], str]
         return ""
 
 
-def accepted(of: Qdisc | Class, options: list[str], text: str, config: TcConfig) -> list[str]:
-    """Options that our parser accepts in a text with a place for them, one after another; others are noted.
+def accepted(
+    of: Qdisc | Class,
+    options: list[str],
+    refuses: Callable[[list[str]], InputError | None],
+    config: TcConfig,
+    *,
+    is_kept: bool = False,
+) -> list[str]:
+    """Options that `refuses` accepts together; others are noted.
 
-    Raises `InputError` if a command has the others.
+    Raises `InputError` if a command has the others, unless the command `is_kept`.
     """
-    if refusal(text.format(" ".join(options))) is None:
+
+    def leave_out(option: str, error: InputError) -> None:
+        if not of.is_shown and not is_kept:
+            raise InputError(f"line {of.line}: {of.title}: {error}")
+        config.note(of.line, f"{of.title}: {option}: {error}")
+
+    error = refuses(options)
+    if error is None:
         return options
+    for option in options:
+        others = [one for one in options if one is not option]
+        if refuses(others) is None:
+            leave_out(option, error)
+            return others
     found: list[str] = []
     for option in options:
-        error = refusal(text.format(" ".join([*found, option])))
-        if error is None:
+        if (error := refuses([*found, option])) is None:
             found.append(option)
-        elif not of.is_shown:
-            raise InputError(f"line {of.line}: {of.title}: {error}")
         else:
-            config.note(of.line, f"{of.title}: {option}: {error}")
+            leave_out(option, error)
     return found
 
 
 def refusal(text: str) -> InputError | None:
     """Why our parser refuses a queue manager; None if it accepts it."""
+    return error_of(lambda: parsed(text))
+
+
+def error_of(call: Callable[[], object]) -> InputError | None:
+    """`InputError` of a call; None if it returns."""
     try:
-        parsed(text)
+        call()
     except InputError as error:
         return error
     return None
+
+
+def refusal_in(text: str) -> Callable[[list[str]], InputError | None]:
+    """Why our parser refuses options in a text with a place for them."""
+    return lambda options: refusal(text.format(" ".join(options)))

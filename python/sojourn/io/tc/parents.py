@@ -13,7 +13,7 @@ from sojourn.base.errors import InputError
 from sojourn.io.tc import netem, values
 from sojourn.io.tc.disciplines import TranslatedQdisc, translate, validated, with_framing
 from sojourn.io.tc.nearest import NEAREST
-from sojourn.io.tc.options import accepted, convert, pairs, refusal
+from sojourn.io.tc.options import accepted, convert, pairs, refusal, refusal_in
 from sojourn.io.tc.records import Class, Device, Qdisc, TcConfig
 from sojourn.model.aqms.registry import parsed
 
@@ -88,7 +88,10 @@ def _tree(device: Device, qdisc: Qdisc, config: TcConfig, class_id: str | None) 
 
 def _tree_of(device: Device, qdisc: Qdisc, config: TcConfig, class_id: str | None) -> EgressTree:
     if qdisc.kind in ("mq", "mqprio"):
-        return _tree(device, _select_queue(device, qdisc, config, class_id), config, class_id)
+        queues = _queues(device, qdisc, config, class_id)
+        whole = _tree(device, queues[0], config, class_id)
+        _report_queues(qdisc, queues, config, shapes=bool(whole.bounds))
+        return whole
     if qdisc.kind == "cake_mq":
         return EgressTree(translate(_with_queues(device, qdisc, config), config), _bounds(qdisc, "bandwidth"))
     if qdisc.kind in NEAREST:
@@ -104,26 +107,30 @@ def _tree_of(device: Device, qdisc: Qdisc, config: TcConfig, class_id: str | Non
     return EgressTree(translate(qdisc, config), _bounds(qdisc, "bandwidth"))
 
 
-def _select_queue(device: Device, mq: Qdisc, config: TcConfig, class_id: str | None) -> Qdisc:
-    """Queue of a multiqueue device: the one of the wanted class, otherwise the first, since they are usually alike."""
+def _queues(device: Device, mq: Qdisc, config: TcConfig, class_id: str | None) -> list[Qdisc]:
+    """Queues of a multiqueue device, first the one of the wanted class; they are usually alike."""
     major = mq.handle
     queues = [
         one for one in device.qdiscs.values() if one.parent.startswith(":") or (major and one.parent.startswith(major))
     ]
     if not queues:
         raise InputError(f"line {mq.line}: {mq.kind} without its queues; give the complete output of tc qdisc show")
-    chosen = queues[0]
     if class_id:
         handle = f"{class_id.partition(':')[0]}:"
-        chosen = next((one for one in queues if one.handle.lower() == handle.lower()), chosen)
+        queues.sort(key=lambda one: one.handle.lower() != handle.lower())
     for one in queues:
         _use_all(device, one, config)
+    return queues
+
+
+def _report_queues(mq: Qdisc, queues: Sequence[Qdisc], config: TcConfig, *, shapes: bool) -> None:
+    """Note the words of a multiqueue discipline, and that its queues are one here."""
     for word, value in pairs(mq.kind, mq.words):
         config.note(mq.line, f"{mq.kind}: {word} {value}".rstrip())
     if len(queues) > 1:
-        named = f" {chosen.handle}" if chosen.handle else ""
-        config.note(mq.line, f"{mq.kind}: {len(queues)} queues of the card are merged into one, {chosen.kind}{named}")
-    return chosen
+        named = f"{queues[0].kind} {queues[0].handle}".strip()
+        rate = ", with the rate of one queue" if shapes else ""
+        config.note(mq.line, f"{mq.kind}: {len(queues)} queues of the card are merged into one, {named}{rate}")
 
 
 def _with_queues(device: Device, qdisc: Qdisc, config: TcConfig) -> Qdisc:
@@ -167,9 +174,19 @@ def _tbf(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
     if child:
         # As in Linux, tbf's own limit has no effect with a child.
         out = [word for word in out if not word.startswith(("limit ", "latency "))]
-    limits = child.limits if child else ("1000 packets",)
-    text = validated(qdisc, out, limits[0], config, f"{{ {child.text} }}" if child else "")
+    limits = child.limits if child else (DEVICE_LIMIT,)
+    link = {"limit": next(iter(limits), DEVICE_LIMIT), **framing}
+    text = validated(qdisc, _with_bursts(out), link, config, f"{{ {child.text} }}" if child else "")
     return EgressTree(TranslatedQdisc(text, limits, framing), (*_bounds(qdisc, "rate"), *bounds))
+
+
+def _with_bursts(parts: list[str]) -> list[str]:
+    """Parameters of tbf, a rate together with those that it needs."""
+    given = {part.partition(" ")[0]: part for part in parts[1:]}
+    for rate, needed in NEEDED.items():
+        if rate in given:
+            given[rate] = " ".join([given[rate], *(given.pop(word) for word in needed if word in given)])
+    return [parts[0], *given.values()]
 
 
 def _netem(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
@@ -227,7 +244,7 @@ def _prio_words(qdisc: Qdisc, words: Sequence[str], config: TcConfig) -> dict[st
             options.append(f"priomap {','.join(value.split())}")
         elif (word, value) != ("multiqueue:", "off"):
             config.note(qdisc.line, f"{qdisc.kind}: {word} {value}".rstrip())
-    return dict(option.split() for option in accepted(qdisc, sorted(options), "prio {}", config))
+    return dict(option.split() for option in accepted(qdisc, sorted(options), refusal_in("prio {}"), config))
 
 
 def _htb(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
@@ -258,7 +275,8 @@ def _htb(device: Device, qdisc: Qdisc, config: TcConfig) -> EgressTree:
     rates_alone = [(begin, options[:1], end) for begin, options, end in parts]
     if refusal(_joined(head, parts)) is not None and refusal(_joined(head, rates_alone)) is None:
         kept = [
-            accepted(one, part[1], "htb {{ class 1 {} }}", config) for one, part in zip(classes, parts, strict=True)
+            accepted(one, part[1], refusal_in("htb {{ class 1 {} }}"), config)
+            for one, part in zip(classes, parts, strict=True)
         ]
         parts = [(begin, options, end) for (begin, _, end), options in zip(parts, kept, strict=True)]
     if (error := refusal(_joined(head, parts))) is not None:
@@ -289,7 +307,7 @@ def _htb_words(qdisc: Qdisc, words: Sequence[str], leaves: Sequence[str], config
             options += [f"{word} {read}"] if read else []
         elif word not in ("direct_packets_stat", "ver"):
             config.note(qdisc.line, f"htb: {word} {value}".rstrip())
-    options = accepted(qdisc, options, "htb {} {{ class 1 rate 1mbit }}", config)
+    options = accepted(qdisc, options, refusal_in("htb {} {{ class 1 rate 1mbit }}"), config)
     return [f"htb handle {qdisc.handle.rstrip(':') or '1'}", *options], default
 
 
@@ -341,8 +359,8 @@ def _only_child(device: Device, qdisc: Qdisc, config: TcConfig) -> tuple[Transla
 
     Also returns the rates of the child's shapers in bit/s.
     """
-    places = [place for place in device.children if qdisc.handle and place.startswith(qdisc.handle)]
-    inside = _child_tree(device, places[-1], config) if places else None
+    place = device.last_children.get(qdisc.handle)
+    inside = _child_tree(device, place, config) if place else None
     return (inside.qdisc, inside.bounds) if inside else (None, ())
 
 
@@ -422,6 +440,8 @@ TBF_PARAMETERS: dict[str, tuple[str, Callable[[str], str]]] = {
     "linklayer": ("linklayer", str),
 }
 """Our parameter and converter by tc's word of tbf."""
+NEEDED = {"rate": ("burst", "limit", "latency"), "peakrate": ("mtu",)}
+"""Parameters that a rate of tbf needs."""
 CLASS_CONVERTERS: dict[str, Callable[[str], str]] = {
     "rate": values.rate,
     "ceil": values.rate,

@@ -130,7 +130,7 @@ def _translated(config: TcConfig, policers: Sequence[tuple[str, Qdisc]]) -> Poli
         if not placed[1].is_shown and (error := refusal(text)) is not None:
             raise InputError(f"line {placed[1].line}: {error}")
         try:
-            texts.append(shortest(text, "1000 packets"))
+            texts.append(shortest(text, (("limit", "1000 packets"),)))
         except InputError as error:
             _note(config, placed, str(error).removeprefix("link.aqm: "))
             continue

@@ -122,6 +122,11 @@ class Device:
         return by_parent
 
     @cached_property
+    def last_children(self) -> dict[str, str]:
+        """Last class with a discipline, by handle, such as `1:`."""
+        return {f"{major}:": place for place in self.children if (major := place.rpartition(":")[0])}
+
+    @cached_property
     def dscps(self) -> dict[str, list[int]]:
         """DSCPs that filters map to each class, up to the first filter that matches everything."""
         by_class: dict[str, list[int]] = {}

@@ -37,13 +37,20 @@ def count(text: str) -> str:
     return str(int(found[1], 0))
 
 
+def packets(text: str) -> str:
+    """Packets of `1024`, of output's `1024p`, or with a unit of a size, such as `2k` for 2048 (`get_size`)."""
+    return count(text) if re.search("^0x|[0-9]p?$", text) else size(text).split()[0]
+
+
 def signed(text: str) -> str:
     """Integer, possibly negative."""
     return f"-{count(text[1:])}" if text.startswith("-") else count(text)
 
 
 def number(text: str) -> str:
-    """Decimal number."""
+    """Decimal number; an integer may be hexadecimal after `0x`."""
+    if re.fullmatch("0x[0-9a-fA-F]+", text):
+        return count(text)
     if not re.fullmatch(r"[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?", text):
         raise InputError(f'"{text}" is not a number')
     return text
@@ -73,7 +80,8 @@ def is_value(text: str) -> bool:
 
 
 def _split(text: str, what: str, units: dict[str, Fraction], example: str) -> tuple[Fraction, str]:
-    found = re.fullmatch(r"([0-9]{1,30}(?:\.[0-9]{1,30})?)([A-Za-z]*)", text)
+    # C's `strtod` reads `.5`, `5.` and `1e6`.
+    found = re.fullmatch(r"((?:[0-9]{1,30}\.?[0-9]{0,30}|\.[0-9]{1,30})(?:[eE][-+]?[0-9]{1,2})?)([A-Za-z]*)", text)
     if not found or found[2].lower() not in units:
         raise InputError(f'"{text}" is not a {what} of tc, which writes e.g. {example}')
     return Fraction(found[1]), found[2].lower()

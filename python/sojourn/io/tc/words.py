@@ -6,7 +6,7 @@ in the entry as well.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -77,6 +77,12 @@ def count_of(kind: str, word: str) -> int | None:
     """Number of values after a word; None if it varies, or if tc does not print the word for this kind."""
     value = PRINTED[kind].words.get(word) if kind in PRINTED else None
     return None if value is None else COUNTS.get(value, 1)
+
+
+def whole_words(kind: str, words: Sequence[str]) -> list[str]:
+    """Words of a command without abbreviations, such as `delay` for `del`."""
+    known = ABBREVIATED.get(kind, ())
+    return [next((one for one in known if one.startswith(word)), word) if word.isalpha() else word for word in words]
 
 
 def _words(**by_value: str) -> dict[str, Value]:
@@ -303,3 +309,15 @@ PRINTED: dict[str, Printed] = {
     ),
 }
 """Words by kind of discipline."""
+ABBREVIATED: dict[str, tuple[str, ...]] = {
+    "netem": (
+        *("limit", "latency", "delay", "loss", "drop", "seed", "ecn", "reorder", "corrupt", "gap"),
+        *("duplicate", "distribution", "rate", "slot"),
+    ),
+    "tbf": ("limit", "latency", "burst", "peakrate", "overhead", "linklayer"),
+    "htb": (
+        *("r2q", "default", "direct_qlen", "offload", "prio", "mtu", "mpu", "overhead", "linklayer"),
+        *("quantum", "burst", "cburst"),
+    ),
+}
+"""Words of commands that may be abbreviated (`matches` in `parse_opt`), in the order of tc's comparison."""
