@@ -160,6 +160,10 @@ module-check: $(VENV)/.made ## compile disciplines for WebAssembly and compare t
 module-rig: $(VENV)/.made ## boot Debian's kernel under QEMU with a module of `sojourn aqm build-module`: traffic, changes, removals, a planted fault; skipped with the reason
 	@$(BIN)/python tests/kernel_rig.py
 
+.PHONY: capture-suites
+capture-suites: $(VENV)/.built ## read 200 captures of public test suites, fetched from GitHub, and compare the counts with tcpdump's
+	@$(BIN)/python tests/capture_suites.py
+
 .PHONY: net-machines
 net-machines: $(VENV)/.made ## compare the decisions of programs in a net on this machine, AArch64 (qemu-user) and WebAssembly (Node.js); skipped with the reason
 	@$(BIN)/python tests/net_machines.py
