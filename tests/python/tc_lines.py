@@ -229,6 +229,11 @@ DRAWS: dict[Value, Callable[[random.Random], Drawn]] = {
 """Draws by kind of value."""
 
 
+def _sixteenths(draw: random.Random) -> Drawn:
+    number = draw.choice([one for one in range(1, 33) if one not in (2, 20)])
+    return Drawn(str(number), draw.choice([str(number), f"{number:#x}"]), number, (number / 16,))
+
+
 def _red_limit(draw: random.Random) -> Drawn:
     number = draw.randint(60_000, 400_000)
     return Drawn(f"{number}b", _spelled(draw, number, SIZES), number, (float(number),))
@@ -276,10 +281,10 @@ OWN_DRAWS: dict[tuple[str, str], Callable[[random.Random], Drawn]] = {
     ("dualpi2", "coupling_factor"): _count(3, 9),
     ("dualpi2", "memlimit"): lambda draw: _plain(_count(300, 10**6, "B"))(draw),
     ("dualpi2", "classic_protection"): _plain(_count(1, 97, "%")),
-    ("pie", "alpha"): _count(1, 32),
-    ("pie", "beta"): _count(1, 32),
-    ("fq_pie", "alpha"): _count(1, 32),
-    ("fq_pie", "beta"): _count(1, 32),
+    ("pie", "alpha"): _sixteenths,
+    ("pie", "beta"): _sixteenths,
+    ("fq_pie", "alpha"): _sixteenths,
+    ("fq_pie", "beta"): _sixteenths,
     ("fq_pie", "ecn_prob"): _plain(_count(11, 97)),
     ("cake", "mpu"): _plain(_count(1, 250)),
     ("netem", "duplicate"): _with_correlation("duplicate"),

@@ -51,6 +51,7 @@ def of_line(line: str, **wanted: str) -> tuple[str, list[str]]:
         (values.time, "2sec", "2000000000 ns"),
         (values.count, "10240p", "10240"),
         (values.count, "0x11", "17"),
+        (values.count, "040p", "32"),
     ],
 )
 def test_numbers_are_tcs(read: Any, text: str, meant: str) -> None:
@@ -84,7 +85,7 @@ def test_invalid_sizes_are_refused(text: str) -> None:
         ),
         (
             "qdisc pie 8001: dev eth0 root limit 777p target 21ms tupdate 16ms alpha 2 beta 20 ecn",
-            "pie@linux target 21ms tupdate 16ms alpha 2 beta 20 ecn",
+            "pie@linux target 21ms tupdate 16ms ecn",
         ),
         (
             "qdisc codel 8001: dev eth0 root limit 1000p target 4.99ms interval 100ms ecn",

@@ -273,6 +273,11 @@ def _whole_percent(text: str) -> str:
     return values.count(text.removesuffix("%"))
 
 
+def _sixteenths(text: str) -> str:
+    """Gain of PIE per second, which tc counts in sixteenths."""
+    return f"{int(values.count(text)) / 16:g}"
+
+
 def _selector(text: str) -> str:
     """Value and mask of `ce_threshold_selector`, such as `0x1/0x3`."""
     selector, slash, mask = text.partition("/")
@@ -360,12 +365,13 @@ KINDS = {
         {"no_dq_rate_estimator": "nodq_rate_estimator"},
         limit=_packets,
         default_limit="1000 packets",
+        converters=dict.fromkeys(("alpha", "beta"), _sixteenths),
     ),
     "fq_pie": KindMapping(
         "fq_pie",
         {"ecn_prob": "mark_ecnth", "no_dq_rate_estimator": "nodq_rate_estimator"},
         default_limit="10240 packets",
-        converters={"ecn_prob": _percent},
+        converters={"ecn_prob": _percent, **dict.fromkeys(("alpha", "beta"), _sixteenths)},
     ),
     "red": KindMapping(
         "red@linux", limit=values.size, texts=dict.fromkeys(("adaptive", "adaptative"), _text("adaptive aimd"))

@@ -30,11 +30,11 @@ def time(text: str) -> str:
 
 
 def count(text: str) -> str:
-    """Integer, optionally with `p` for packets or `pps`; hexadecimal after `0x`."""
-    found = re.fullmatch(r"(0x[0-9a-fA-F]+|[0-9]+)(?:p|pps)?", text)
+    """Integer, optionally with `p` for packets or `pps`; hexadecimal after `0x`, octal after `0`."""
+    found = re.fullmatch(r"(0x[0-9a-fA-F]+|0[0-7]+|0|[1-9][0-9]*)(?:p|pps)?", text)
     if not found:
         raise InputError(f'"{text}" is not a whole number; tc writes e.g. 1024 or 10240p')
-    return str(int(found[1], 0))
+    return str(int(found[1], 8 if re.match("0[0-7]", found[1]) else 0))
 
 
 def packets(text: str) -> str:
