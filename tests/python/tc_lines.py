@@ -246,7 +246,7 @@ def _milliseconds(draw: random.Random) -> Drawn:
 
 def _plain_bytes(draw: random.Random) -> Drawn:
     number = draw.randint(300, 60_000)
-    return Drawn(f"{number}b", str(number), number, (float(number),))
+    return Drawn(f"{number}b", draw.choice([str(number), f"{number:#x}"]), number, (float(number),))
 
 
 def _plain(of: Callable[[random.Random], Drawn]) -> Callable[[random.Random], Drawn]:

@@ -39,6 +39,7 @@ def of_line(line: str, **wanted: str) -> tuple[str, list[str]]:
         (values.size, "10kbit", "1280 B"),
         (values.size, "32Mb", "33554432 B"),
         (values.size, "1e3b", "1000 B"),
+        (values.size, "0x5dc", "1500 B"),
         (values.rate, ".5mbit", "500000 bit/s"),
         (values.packets, "2k", "2048"),
         (values.packets, "0x10", "16"),

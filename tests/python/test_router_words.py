@@ -75,6 +75,7 @@ def spelled(found: ImportedScenario) -> str:
             [],
         ),
         ("sfb 1: {} penalty_rate 9pps penalty_burst 19p target 21p max 26p", "", []),
+        ("sfq 1: {} limit 127p quantum 1514b depth 127 flows 64/1024 divisor 1024", "sfq flows 64", []),
     ],
 )
 def test_a_line_is_read_around_what_is_unknown(words: str, text: str, notes: list[str]) -> None:

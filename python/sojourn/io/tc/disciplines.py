@@ -260,6 +260,11 @@ def _seconds(text: str) -> str:
         raise InputError(f'"{text}" is not a number of seconds') from None
 
 
+def _flows(text: str) -> str:
+    """Flows of sfq, which some versions of tc print with the divisor, `128/1024`."""
+    return values.count(text.partition("/")[0])
+
+
 def _milliseconds(text: str) -> str:
     """Time of sfb, whose commands have milliseconds without a unit."""
     return f"{values.count(text)} ms" if re.fullmatch("(0x)?[0-9a-fA-F]+", text) else values.time(text)
@@ -377,7 +382,7 @@ KINDS = {
         "red@linux", limit=values.size, texts=dict.fromkeys(("adaptive", "adaptative"), _text("adaptive aimd"))
     ),
     "choke": KindMapping("choke", limit=_packets, default_limit="1000 packets"),
-    "sfq": KindMapping("sfq", {"perturb": "perturb_period"}, converters={"perturb": _seconds}),
+    "sfq": KindMapping("sfq", {"perturb": "perturb_period"}, converters={"perturb": _seconds, "flows": _flows}),
     "fq": KindMapping(
         "sch_fq",
         {"horizon_cap": "nohorizon_drop"},

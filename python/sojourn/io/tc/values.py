@@ -12,7 +12,9 @@ from sojourn.base.errors import InputError
 
 
 def size(text: str) -> str:
-    """Size in bytes of `1600b`, `32Mb` or `10kbit`, with k for 1024. A cell size after a slash is ignored."""
+    """Size in bytes of `1600b`, `32Mb`, `10kbit` or `0x5dc`, with k for 1024. A cell size after a slash is ignored."""
+    if re.fullmatch("0x[0-9a-fA-F]{1,16}", text):
+        return f"{count(text)} B"
     number, unit = _split(text.partition("/")[0], "size", SIZES, "1514b")
     return f"{int(number * SIZES[unit])} B"
 
@@ -39,7 +41,7 @@ def count(text: str) -> str:
 
 def packets(text: str) -> str:
     """Packets of `1024`, of output's `1024p`, or with a unit of a size, such as `2k` for 2048 (`get_size`)."""
-    return count(text) if re.search("^0x|[0-9]p?$", text) else size(text).split()[0]
+    return count(text) if re.search("[0-9]p?$", text) else size(text).split()[0]
 
 
 def signed(text: str) -> str:
