@@ -77,6 +77,18 @@ def test_sojourn_s_discipline_in_the_kernel_is_the_kernel_s(kernel: Kernel, aqm:
     assert len(runs[0].packets) > 2_000
 
 
+def test_a_negative_overhead_is_taken_off_each_packet(kernel: Kernel) -> None:
+    del kernel
+    link = {"rate": "1 Mbit/s", "aqm": "droptail", "overhead": "-14 B", "limit": "50 packets"}
+    small = {"kind": "cbr", "rate": "0.9 Mbit/s", "size": "60 B"}
+    flows = [small, {"kind": "poisson", "rate": "0.3 Mbit/s", "size": "1000 B"}]
+    scenario = Scenario.build({"duration": "2 s", "link": link, "flows": flows, "probes": {"packets": True}})
+    columns = ["time_s", "flow", "bytes", "sojourn_ms", "fate"]
+    simulated, real = (scenario.run(1, engine=engine).packets.select(columns) for engine in ("simulate", "kernel"))
+    assert simulated.equals(real)
+    assert simulated["bytes"].min() == 46
+
+
 def test_tc_shows_sojourn_s_state_and_its_refusals(kernel: Kernel) -> None:
     add = "tc qdisc add dev f parent 1:1 handle 10: sojourn"
     script = f"""

@@ -218,7 +218,6 @@ def _link(name: str) -> dict[str, str]:
         ),
         ({"link": {"delay": "5 ms@0s,9 ms@1s"}}, "link.delay: the engine kernel supports constant delays only"),
         ({"link": {"framing": "atm"}}, "link.framing: the engine kernel does not know atm; choose ethernet"),
-        ({"link": {"overhead": "-4 B"}}, "link.overhead: the engine kernel takes no bytes off a packet; write 0 B"),
         (
             {"probes": {"state": "10 ms"}},
             "probes.state: the engine kernel does not record the state of its queue disciplines",

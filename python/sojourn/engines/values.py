@@ -27,6 +27,11 @@ def octets(place: str, text: str) -> int:
         raise InputError(f"{place}: {error}") from None
 
 
+def signed_octets(place: str, text: str) -> int:
+    """Size in bytes, possibly negative."""
+    return -octets(place, text[1:]) if text.startswith("-") else octets(place, text)
+
+
 def bits(place: str, text: str) -> int:
     """Rate in bit/s."""
     number, _, unit = text.partition(" ")

@@ -23,7 +23,7 @@ from sojourn.engines.kernel.offload import OFFLOADS, Offloads
 from sojourn.engines.kernel.qdisc import Queue, queue
 from sojourn.engines.kernel.refuse import refuse, refuse_links
 from sojourn.engines.kernel.routers import Direction, Path, directions, paths
-from sojourn.engines.values import bits, nanoseconds, octets, steps
+from sojourn.engines.values import bits, nanoseconds, octets, signed_octets, steps
 
 START_NS = _core.UPTIME_NS
 """Start of the scenario on the guest's clock, as in the simulator's queues: just after a tick, so that the kernel's
@@ -256,8 +256,6 @@ def _check_link(direction: Direction) -> None:
         refuse(f"{place}.change", "does not support opportunities", "choose fluid or latch")
     if link["framing"] != "ethernet":
         refuse(f"{place}.framing", f"does not know {link['framing']}", "choose ethernet, with an overhead")
-    if link["overhead"].startswith("-"):
-        refuse(f"{place}.overhead", "takes no bytes off a packet", "write 0 B or more")
 
 
 def _bottleneck(direction: Direction, offloads: int) -> list[str]:
@@ -265,7 +263,7 @@ def _bottleneck(direction: Direction, offloads: int) -> list[str]:
     stop, wake, flags = _below(place, link)
     flags |= STEP_LATCHED * (link.get("change") == "latch") | CARRY_OVER | offloads
     delay = nanoseconds(f"{place}.delay", link["delay"])
-    overhead, mpu = (octets(f"{place}.{key}", link[key]) for key in ("overhead", "mpu"))
+    overhead, mpu = (signed_octets(f"{place}.{key}", link[key]) for key in ("overhead", "mpu"))
     scheduled = ((at, bits(f"{place}.rate", rate)) for at, rate in steps(f"{place}.rate", link["rate"]))
     rates = " ".join(f"{at + START_NS if at else 0} {rate}" for at, rate in scheduled)
     config = f"link {direction.device} {delay} {overhead} {mpu} {stop} {wake} {flags} {direction.number} {rates}"
@@ -287,7 +285,7 @@ def _below(place: str, link: Mapping[str, Any]) -> tuple[int, int, int]:
 def _accounted_bytes(link: Direction) -> int:
     """Framing bytes that the queue accounts for."""
     adjusted = link.keys["account"] == "adjusted"
-    return octets(f"{link.place}.overhead", link.keys["overhead"]) if adjusted else 0
+    return signed_octets(f"{link.place}.overhead", link.keys["overhead"]) if adjusted else 0
 
 
 def _class_addresses(document: Mapping[str, Any], ends: Sequence[FlowEndpoints]) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ from typing import Any
 from sojourn.engines.kernel.qdisc import like
 from sojourn.engines.kernel.refuse import refuse
 from sojourn.engines.kernel.routers import Direction, Path
-from sojourn.engines.values import nanoseconds, octets
+from sojourn.engines.values import nanoseconds, signed_octets
 from sojourn.model.aqms.spelling import FORCED
 
 OFFLOADS, SPLITS = 16, 32
@@ -93,6 +93,6 @@ def _pairs(crossed: Sequence[Direction]) -> Iterator[tuple[int, int]]:
 def _refuse_size_table(link: Direction) -> None:
     """Refuse a size table: tc would count the framing of a super-packet once instead of per segment."""
     keys, place = link.keys, link.place
-    added = any(octets(f"{place}.{key}", keys[key]) for key in ("overhead", "mpu"))
+    added = any(signed_octets(f"{place}.{key}", keys[key]) for key in ("overhead", "mpu"))
     if added and keys["account"] == "adjusted":
         refuse(f"{place}.account", "counts a super-packet as one frame", 'write account = "ip" beside gso or gro')

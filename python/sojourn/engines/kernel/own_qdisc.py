@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from sojourn.base.units import initial_value, limit_text
 from sojourn.engines.kernel.refuse import refuse
-from sojourn.engines.values import bits, nanoseconds, octets
+from sojourn.engines.values import bits, nanoseconds, octets, signed_octets
 from sojourn.model.aqms.spelling import FORCED, is_library, references, spelled_aqm, tables
 
 TC = "sojourn"
@@ -37,7 +37,7 @@ def own_line(place: str, link: Mapping[str, Any]) -> str:
     rate = bits(f"{place}.rate", initial_value(link["rate"]))
     mtu = octets(f"{place}.mtu", link["mtu"])
     if link["account"] == "adjusted":
-        overhead, minimum = (octets(f"{place}.{key}", link[key]) for key in ("overhead", "mpu"))
+        overhead, minimum = (signed_octets(f"{place}.{key}", link[key]) for key in ("overhead", "mpu"))
         mtu = max(mtu + overhead, minimum)
     delay = nanoseconds(f"{place}.delay", link["delay"])
     setting = f"limit {limit.replace(' ', '')} rate {rate}bit delay {delay}ns mtu {mtu}"

@@ -11,7 +11,7 @@ from sojourn.base.units import initial_value, limit_text
 from sojourn.engines.kernel.own_qdisc import is_forced, own_line
 from sojourn.engines.kernel.parents import Parent, is_parent, parent
 from sojourn.engines.kernel.refuse import refuse
-from sojourn.engines.values import bits, limit_of, nanoseconds, non_profile_parameters, octets
+from sojourn.engines.values import bits, limit_of, nanoseconds, non_profile_parameters, octets, signed_octets
 from sojourn.model.aqms.spelling import FORCED, KERNEL_FILE, spelled_aqm
 
 Word = Callable[[str, str, Any], str]
@@ -153,7 +153,7 @@ def _red(where: str, table: Mapping[str, Any], link: Mapping[str, Any]) -> list[
         low = high // 3
     elif not low:
         rate = bits(f"{where}", initial_value(link["rate"]))
-        mtu = octets(f"{where}", link["mtu"]) + octets(f"{where}", link["overhead"])
+        mtu = octets(f"{where}", link["mtu"]) + signed_octets(f"{where}", link["overhead"])
         if not target:
             refuse(f"{where}.min", "needs the thresholds of RED", "write e.g. min 12500B max 37500B, or target 5ms")
         span = rate * target // 8_000_000_000
