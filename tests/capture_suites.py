@@ -31,6 +31,20 @@ from sojourn.io.pcap.capture import GZIP, load_capture
 
 LIST = Path(__file__).with_suffix(".csv")
 ADDRESS = "https://raw.githubusercontent.com/{repository}/{commit}/{path}"
+LINK_TYPES = {
+    0: "BSD loopback",
+    1: "Ethernet",
+    8: "SLIP",
+    101: "raw IP",
+    106: "Linux CLIP",
+    113: "Linux cooked",
+    127: "radiotap",
+    129: "ARCnet",
+    165: "BACnet MS/TP",
+    228: "raw IPv4",
+    230: "IEEE 802.15.4",
+}
+"""Names of the list's link types (tcpdump.org/linktypes.html)."""
 SHARE_READ = 0.9
 """Minimum share of read files among those with TCP or UDP."""
 HEADER = re.compile(r"proto (\w+) \(\d+\), length (\d+)|next-header (\w+) \(\d+\),? payload length:? (\d+)")
@@ -65,7 +79,7 @@ class Read:
     transport: int
     ip_bytes: int
     note: str
-    """What was left out, or why the file is refused."""
+    """Kinds of packets that are left out, or the reason of a refusal."""
     link_types: tuple[int, ...]
 
 
@@ -180,7 +194,7 @@ def print_links(listed: Sequence[Listed], read: Sequence[Read]) -> None:
     kinds = sorted({one.link_types for one in read})
     for kind in [*kinds, None]:
         group = [both for both in zip(listed, read, strict=True) if kind in (None, both[1].link_types)]
-        name = "all" if kind is None else ", ".join(map(str, kind)) or "none"
+        name = "all" if kind is None else ", ".join(f"{LINK_TYPES.get(one, 'unnamed')} ({one})" for one in kind)
         files, ip, transport = (
             len(group),
             sum(one.ip > 0 for one, _ in group),

@@ -36,7 +36,7 @@ class Option:
 
 
 def _spelled(draw: random.Random, amount: int, units: Mapping[str, Fraction]) -> str:
-    """Amount in one of the units in which it has at most four decimals, in random case."""
+    """Amount with at most four decimals and a unit in random case."""
     known = [unit for unit, scale in units.items() if (Fraction(amount) / scale * 10**4).denominator == 1]
     unit = draw.choice(known)
     number = Fraction(amount) / units[unit]
