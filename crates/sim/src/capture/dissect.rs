@@ -164,15 +164,20 @@ fn name_of(protocol: u8) -> String {
     match protocol {
         ICMP => "ICMP",
         2 => "IGMP",
+        33 => "DCCP",
+        46 => "RSVP",
         47 => "GRE",
         50 => "ESP",
         51 => "AH",
         ICMP6 => "ICMPv6",
         59 => "IPv6 without payload",
+        88 => "EIGRP",
         89 => "OSPF",
         103 => "PIM",
         112 => "VRRP",
+        113 => "PGM",
         132 => "SCTP",
+        135 => "IPv6 mobility",
         other => return format!("IP protocol {other}"),
     }
     .to_string()

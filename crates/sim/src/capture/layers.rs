@@ -1,8 +1,8 @@
 //! The IP packet in a frame: link layers and tunnels around it.
 //!
 //! Sources: the list of link types at tcpdump.org/linktypes.html; RFC 1661 and RFC 2516 (PPP, PPPoE), RFC 3032 (MPLS),
-//! RFC 2784, RFC 2890 and RFC 2637 (GRE), RFC 2003 and RFC 4213 (IP in IP), IEEE 802.11-2020 §9.3.2 (data frames),
-//! radiotap.org.
+//! RFC 2784, RFC 2890 and RFC 2637 (GRE), draft-foschiano-erspan-03, RFC 2003 and RFC 4213 (IP in IP), RFC 2427 (frame
+//! relay), RFC 1051 and RFC 1201 (ARCnet), IEEE 802.11-2020 §9.3.2 (data frames), radiotap.org.
 //!
 //! A packet in a tunnel is the innermost one, since its flows and sizes are those of the hosts.
 
@@ -26,21 +26,27 @@ fn network_layer(link_type: u32, data: &[u8]) -> Result<usize, String> {
         // BSD loopback: the address family, in the byte order of its machine.
         0 | 108 => ip(data, 4),
         ETHERNET => ether(data, 12),
+        6 => token_ring(data),
+        8 => ip(data, 16),
         9 => ppp(data, 0),
+        10 => llc(data, 13),
         50 if data.first() == Some(&0xFF) => ppp(data, 0),
         50 | 104 => ether(data, 2),
         51 => ppp(data, 6),
         105 => wifi(data, 0, false),
+        107 => frame_relay(data),
         COOKED => ether(data, 14),
         // The protocol comes first; the packet follows 20 bytes.
         COOKED_2 => of_type(word(data, 0)?, data, 20),
         127 => radiotap(data),
-        192 => Err("PPI".to_string()),
+        129 => arcnet(data),
+        PPI | PKTAP_USER | PKTAP => with_link_type(link_type, data),
         NFLOG => nflog(data),
-        149 | 258 => pktap(data),
+        // IP over InfiniBand, after the global routing header.
+        242 => of_type(word(data, 40)?, data, 44),
         // Tags of Broadcom's and Marvell's switches, before the type or, of 282, before the addresses.
-        281..=283 => ether(data, 16),
-        284 => ether(data, 20),
+        281 | 282 | 284 => ether(data, 16),
+        285 => ether(data, 20),
         other => Err(LINKS
             .iter()
             .find(|link| link.0 == other)
@@ -132,6 +138,13 @@ fn gre(data: &[u8], at: usize) -> Result<usize, String> {
     let (flags, kind) = (word(data, at)?, word(data, at + 2)?);
     let present = |bit: u16| 4 * usize::from(flags & bit != 0);
     match flags & 7 {
+        // ERSPAN type I has no sequence number and no header.
+        0 if kind == ERSPAN && flags & 0x1000 == 0 => ether(data, at + 4 + 12),
+        0 if kind == ERSPAN => ether(data, at + 8 + 8 + 12),
+        0 if kind == ERSPAN_3 => {
+            let platform = 8 * usize::from(byte(data, at + 8 + 11)? & 1);
+            ether(data, at + 8 + 12 + platform + 12)
+        }
         0 if flags & 0x4000 == 0 => of_type(kind, data, at + 4 + present(0x8000) + present(0x2000) + present(0x1000)),
         // RFC 2637: the key is always there.
         1 if flags & 0x1000 == 0 => Err("GRE without payload".to_string()),
@@ -157,15 +170,51 @@ fn nflog(data: &[u8]) -> Result<usize, String> {
     ip(data, at.ok_or("NFLOG without a packet")?)
 }
 
-/// Apple's header, in little endian, with the link type of the frame after it.
-fn pktap(data: &[u8]) -> Result<usize, String> {
-    let [size, link_type] = [0, 8].map(|at| field(data, at).map(u32::from_le_bytes));
-    let (Some(size), Some(link_type)) = (size, link_type) else { return Err(truncated()) };
-    if matches!(link_type, 149 | 258) {
-        return Err("PKTAP".to_string());
+/// Headers in little endian with the link type of the frame after them: of PPI and of Apple.
+fn with_link_type(outer: u32, data: &[u8]) -> Result<usize, String> {
+    let link_type = field(data, if outer == PPI { 4 } else { 8 }).map(u32::from_le_bytes).ok_or_else(truncated)?;
+    let size = if outer == PPI {
+        field(data, 2).map(u16::from_le_bytes).ok_or_else(truncated)?.into()
+    } else {
+        field(data, 0).map(u32::from_le_bytes).ok_or_else(truncated)? as usize
+    };
+    if matches!(link_type, PPI | PKTAP_USER | PKTAP) {
+        return Err(if outer == PPI { "PPI" } else { "PKTAP" }.to_string());
     }
-    let inner = data.get(size as usize..).ok_or_else(truncated)?;
-    Ok(size as usize + network_layer(link_type, inner)?)
+    let inner = data.get(size..).ok_or_else(truncated)?;
+    Ok(size + network_layer(link_type, inner)?)
+}
+
+/// The first bit of the source's address says that a route of the size in its first byte follows.
+fn token_ring(data: &[u8]) -> Result<usize, String> {
+    let route = if byte(data, 8)? & 0x80 != 0 { usize::from(byte(data, 14)? & 0x1f) } else { 0 };
+    llc(data, 14 + route)
+}
+
+/// An address that ends with a byte whose last bit is set, then an EtherType (Cisco) or a control byte with the NLPID.
+fn frame_relay(data: &[u8]) -> Result<usize, String> {
+    let mut at = 1;
+    while byte(data, at - 1)? & 1 == 0 {
+        at += 1;
+    }
+    if byte(data, at)? != 3 {
+        return ether(data, at);
+    }
+    at += 1 + usize::from(byte(data, at + 1)? == 0);
+    match byte(data, at)? {
+        0xCC | 0x8E => ip(data, at + 1),
+        0x80 => ether(data, at + 4),
+        other => Err(format!("frame relay NLPID 0x{other:02x}")),
+    }
+}
+
+/// Linux's header; RFC 1201 has three bytes for fragments after the type.
+fn arcnet(data: &[u8]) -> Result<usize, String> {
+    match byte(data, 4)? {
+        240 => ip(data, 5),
+        212 | 196 => ip(data, 8),
+        other => Err(format!("ARCnet type {other}")),
+    }
 }
 
 fn radiotap(data: &[u8]) -> Result<usize, String> {
@@ -218,11 +267,15 @@ const ETHERNET: u32 = 1;
 const COOKED: u32 = 113;
 const COOKED_2: u32 = 276;
 const NFLOG: u32 = 239;
+const PPI: u32 = 192;
+const PKTAP_USER: u32 = 149;
+const PKTAP: u32 = 258;
+/// Mirrored Ethernet frames in GRE, types I and II, and type III.
+const ERSPAN: u16 = 0x88BE;
+const ERSPAN_3: u16 = 0x22EB;
 const TRANSPARENT_ETHERNET: u16 = 0x6558;
 /// Names of link types and EtherTypes that are not read.
-const LINKS: [(u32, &str); 14] = [
-    (6, "Token Ring"),
-    (10, "FDDI"),
+const LINKS: [(u32, &str); 12] = [
     (119, "Prism (Wi-Fi)"),
     (163, "AVS (Wi-Fi)"),
     (187, "Bluetooth"),
@@ -236,7 +289,9 @@ const LINKS: [(u32, &str); 14] = [
     (252, "Wireshark's upper PDU"),
     (253, "netlink"),
 ];
-const TYPES: [(u16, &str); 9] = [
+const TYPES: [(u16, &str); 11] = [
+    (0x2000, "CDP"),
+    (0x2001, "NHRP"),
     (0x0806, "ARP"),
     (0x8035, "RARP"),
     (0x8863, "PPPoE discovery"),

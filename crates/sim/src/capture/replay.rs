@@ -196,6 +196,8 @@ impl ReplayPacket {
 struct Stream {
     transfer: usize,
     first: u32,
+    /// Lowest sequence number, in a capture that begins within the connection, perhaps out of order.
+    low: Option<u32>,
     end: u32,
 }
 
@@ -205,8 +207,13 @@ fn stream(packet: &CapturedPacket, at: Duration, known: Option<Stream>, transfer
     let first = packet.seq.wrapping_add(u32::from(begins));
     let mut stream = known.filter(|known| !begins || first == known.first).unwrap_or_else(|| {
         transfers.push(Transfer { at, bytes: 0, ends: [packet.source.0, packet.destination.0] });
-        Stream { transfer: transfers.len() - 1, first, end: first }
+        Stream { transfer: transfers.len() - 1, first, low: (!begins).then_some(first), end: first }
     });
+    let below = stream.low.map_or(0, |low| low.wrapping_sub(first) as i32);
+    if below > 0 && packet.payload > 0 {
+        stream.low = Some(first);
+        transfers[stream.transfer].bytes += below as u64;
+    }
     let ahead = first.wrapping_add(packet.payload).wrapping_sub(stream.end) as i32;
     if ahead > 0 {
         stream.end = stream.end.wrapping_add(ahead as u32);
@@ -388,6 +395,24 @@ mod tests {
         for wrong in ["", "10.0.0", "10.0.0.0/33", "::/129", "home", "10.0.0.0/x", "not", "not home", "10.0.0.1,"] {
             assert_eq!(HostSet::parse(wrong), None, "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_capture_that_begins_out_of_order_has_all_bytes_of_its_transfers_once() {
+        let middle = [
+            (0, 2000, 1000),
+            (1, 1000, 1000),
+            (2, 3000, 500),
+            (9_000_000, 1000, 1000),
+            (9_000_001, 500, 100),
+            (9_000_002, 499, 0),
+        ];
+        let packets = middle.map(|(at, seq, payload)| segment(at, seq, payload, ACK));
+        let found = replay(&packets, &CaptureFilter::default()).unwrap();
+        assert_eq!(found.transfers, [Transfer { at: Duration::ZERO, bytes: 3000 }]);
+        let whole = [segment(0, 1999, 0, SYN), segment(1, 2000, 1000, ACK), segment(2, 1000, 1000, ACK)];
+        let found = replay(&whole, &CaptureFilter::default()).unwrap();
+        assert_eq!(found.transfers[0].bytes, 1000, "nothing is before a SYN");
     }
 
     #[test]
