@@ -5,7 +5,10 @@ use super::{SMALL, parse, parse_with};
 
 #[test]
 fn groups_without_names_have_hosts_of_their_own() {
-    let scenario = parse(&format!("{SMALL}count = 3\n[[flows]]\nkind = \"web\"\ncount = 2\nsize = \"9 kB\"\ninterval = \"1 s\"\n")).unwrap();
+    let scenario = parse(&format!(
+        "{SMALL}count = 3\n[[flows]]\nkind = \"web\"\ncount = 2\nsize = \"9 kB\"\ninterval = \"1 s\"\n"
+    ))
+    .unwrap();
     let table = HostTable::of(&scenario);
     assert_eq!(
         [(0, 0), (0, 2), (1, 0), (1, 1)].map(|(group, member)| table.pair(group, member)),
