@@ -37,6 +37,7 @@ fn groups(groups: &[GroupSummary]) -> String {
 }
 
 /// Every group at every queue over the whole run: packets sent, dropped and marked, and sojourn times of those sent.
+/// Groups that share a host count as its first one.
 fn queues(output: &Output) -> String {
     let names = ["link", "from_host", "to_host", "fate", "sojourn_ns"];
     let [links, from, to, fates, sojourns] = names.map(|name| whole(output, "packets", name));
