@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import sys
@@ -16,7 +17,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
-__all__ = ["MAX_DEPTH", "first_bytes", "parse_json", "parse_toml", "read_bytes", "read_text", "tomllib"]
+__all__ = ["MAX_DEPTH", "decoded", "first_bytes", "parse_json", "parse_toml", "read_bytes", "read_text", "tomllib"]
 
 MAX_DEPTH = 64
 """Maximum nesting of tables and lists; our own files have six levels."""
@@ -55,11 +56,17 @@ def first_bytes(path: Path | str, count: int) -> bytes:
 
 
 def read_text(path: Path | str, kind: str = "TOML") -> str:
-    """Text of a UTF-8 input file, with Unix line endings."""
+    """Text of an input file, with Unix line endings."""
     try:
-        return read_bytes(path).decode("utf-8").replace("\r\n", "\n").replace("\r", "\n")
+        return decoded(read_bytes(path))
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not a text file (byte {error.start} is not UTF-8); give a {kind} file") from None
+
+
+def decoded(data: bytes, errors: str = "strict") -> str:
+    """Text of UTF-8, or of UTF-16 that begins with its mark, as PowerShell writes it, with Unix line endings."""
+    encoding = "utf-16" if data[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) else "utf-8-sig"
+    return data.decode(encoding, errors).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def parse_toml(text: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sojourn.base.errors import InputError
-from sojourn.base.inputs import first_bytes, read_bytes
+from sojourn.base.inputs import decoded, first_bytes, read_bytes
 from sojourn.base.packed import decompress
 from sojourn.io.flent.files import FlentData, is_flent, load_flent
 from sojourn.io.measured import autorate, gnettrack, iperf3, irtt, ping
@@ -48,7 +48,7 @@ def load_measured(path: Path | str) -> tuple[FlentData, tuple[str, ...]]:
     known = None if is_flent(path) else _format(path)
     if known is None:
         return load_flent(path), ()
-    text = decompress(path, read_bytes(path, "log")).decode("utf-8", "replace").replace("\r\n", "\n")
+    text = decoded(decompress(path, read_bytes(path, "log")), "replace")
     try:
         found = known.read(text)
         return found.as_flent(), found.notes
@@ -65,5 +65,5 @@ def _format(path: Path | str) -> Format | None:
             start = zlib.decompressobj(wbits=31).decompress(start, HEAD)
         except zlib.error:
             return None
-    head = start.decode("utf-8", "replace")
+    head = decoded(start, "replace")
     return next((one for one in FORMATS.values() if one.recognises(head)), None)

@@ -93,7 +93,7 @@ def _tree_of(device: Device, qdisc: Qdisc, config: TcConfig, class_id: str | Non
         _report_queues(qdisc, queues, config, shapes=bool(whole.bounds))
         return whole
     if qdisc.kind == "cake_mq":
-        return EgressTree(translate(_with_queues(device, qdisc, config), config), _bounds(qdisc, "bandwidth"))
+        return _leaf(_with_queues(device, qdisc, config), config)
     if qdisc.kind in NEAREST:
         device, qdisc = NEAREST[qdisc.kind](device, qdisc, config)
     if qdisc.kind == "htb":
@@ -104,7 +104,14 @@ def _tree_of(device: Device, qdisc: Qdisc, config: TcConfig, class_id: str | Non
         return _netem(device, qdisc, config)
     if qdisc.kind == "prio":
         return EgressTree(_prio(device, qdisc, config))
-    return EgressTree(translate(qdisc, config), _bounds(qdisc, "bandwidth"))
+    return _leaf(qdisc, config)
+
+
+def _leaf(qdisc: Qdisc, config: TcConfig) -> EgressTree:
+    """A discipline without classes; CAKE shapes to the bandwidth that it accepts, others have no shaper."""
+    found = translate(qdisc, config)
+    shapes = qdisc.kind in ("cake", "cake_mq") and re.search(r"\bbandwidth \d", found.text)
+    return EgressTree(found, _bounds(qdisc, "bandwidth") if shapes else ())
 
 
 def _queues(device: Device, mq: Qdisc, config: TcConfig, class_id: str | None) -> list[Qdisc]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from sojourn.base.errors import InputError
-from sojourn.base.inputs import read_text
+from sojourn.base.inputs import decoded, read_text
 from sojourn.io.tc import policers, values
 from sojourn.io.tc.directions import ImportOptions, directions
 from sojourn.io.tc.front_ends import registry
@@ -55,7 +55,7 @@ def load_stream(stream: BinaryIO, options: ImportOptions | None = None) -> Impor
     if len(read) > MAX_STREAM:
         raise InputError("standard input: more than 16 MiB; give the output of tc alone")
     try:
-        text = read.decode().replace("\r\n", "\n").replace("\r", "\n")
+        text = decoded(read)
     except UnicodeDecodeError as error:
         raise InputError(f"standard input: byte {error.start} is not UTF-8; give the output of tc") from None
     return _imported(text, "router", "standard input", options)

@@ -22,7 +22,10 @@ def size(text: str) -> str:
 def rate(text: str) -> str:
     """Rate of `10Mbit`, `1.5mbps` or `1Gibit`; `bps` is bytes per second; without a unit bits per second."""
     number, unit = _split(text, "rate", RATES, "10mbit")
-    return f"{int(number * RATES[unit])} bit/s"
+    bits = int(number * RATES[unit])
+    if bits > MAX_RATE:
+        raise InputError(f'"{text}" is above 10 Tbit/s; write e.g. 10mbit')
+    return f"{bits} bit/s"
 
 
 def time(text: str) -> str:
@@ -107,6 +110,8 @@ def _sizes() -> dict[str, Fraction]:
 
 RATES = _rates()
 """Units of rates in bit/s."""
+MAX_RATE = 10**13
+"""Maximum rate of a link in bit/s."""
 SIZES = _sizes()
 """Units of sizes in bytes."""
 TIMES = {

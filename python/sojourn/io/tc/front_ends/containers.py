@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 
+from sojourn.base.errors import InputError
 from sojourn.io.tc.directions import ImportOptions
 from sojourn.io.tc.front_ends.translation import Translation
 
@@ -45,6 +46,9 @@ def _netem(found: Translation, line: int, words: list[str]) -> None:
     if "node" not in values or "interface" not in values:
         found.note(line, "netem set: without --node and --interface; it is left out")
         return
+    for flag, text in values.items():
+        if (pattern := VALUES.get(flag)) and not re.fullmatch(pattern[0], text):
+            raise InputError(f"line {line}: --{flag} {text}: not {pattern[1]}; write e.g. --{flag} {pattern[2]}")
     jitter = values.get("jitter", "")
     delay = values.get("delay", "0ms" if jitter else "")
     parts = [
@@ -79,3 +83,13 @@ FLAGS = {
 }
 UNITS = {"loss": ("loss", "%"), "corruption": ("corrupt", "%"), "rate": ("rate", "kbit")}
 """Word of netem and unit by flag."""
+TIME = (r"[0-9]{1,9}(?:\.[0-9]{1,9})?(?:us|ms|s)", "a time with its unit", "50ms")
+SHARE = (r"[0-9]{1,3}(?:\.[0-9]{1,9})?", "a number of percent", "0.1")
+VALUES = {
+    "delay": TIME,
+    "jitter": TIME,
+    "loss": SHARE,
+    "corruption": SHARE,
+    "rate": ("[0-9]{1,12}", "a whole number of kbit/s", "10000"),
+}
+"""Pattern, meaning and example of the values by flag."""

@@ -7,6 +7,7 @@ that choose a pipe are not in its configuration.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from sojourn.base.errors import InputError
@@ -28,14 +29,16 @@ def translate(text: str, options: ImportOptions) -> Translation:
         raise InputError("more than 1 MiB, which no configuration of dummynet has; give the file alone")
     found = Translation(options)
     parts: dict[tuple[str, int], _Part] = {}
-    for line, whole in enumerate(text.split("\n"), 1):
-        words = whole.partition("#")[0].split()
-        if match := LINE.match(whole):
-            part = _Part(line, match[1], int(match[2]))
-            part.read(whole[match.end() :].partition("#")[0].split(), found)
-            parts[part.kind, part.number] = part
-        elif words:
-            found.note_line(line, " ".join(words))
+    for line, command in _commands(text):
+        match = LINE.match(command)
+        if match is None:
+            found.note_line(line, command)
+            continue
+        part = _Part(line, match[1], int(match[2]))
+        part.read(command[match.end() :].split(), found)
+        if before := parts.get((part.kind, part.number)):
+            found.note(before.line, f"{part.kind} {part.number}: line {line} configures it anew")
+        parts[part.kind, part.number] = part
     pipes = [part for part in parts.values() if part.kind == "pipe"]
     if not pipes:
         raise InputError("no pipe in it; add the lines pipe N config bw …")
@@ -47,6 +50,14 @@ def translate(text: str, options: ImportOptions) -> Translation:
     for pipe in pipes:
         _pipe(found, pipe, parts)
     return found
+
+
+def _commands(text: str) -> Iterator[tuple[int, str]]:
+    """Commands with their lines, without comments."""
+    for line, whole in enumerate(text.split("\n"), 1):
+        for command in re.split(r"&&|;", whole.partition("#")[0]):
+            if command.strip():
+                yield line, command.strip()
 
 
 @dataclass
@@ -112,13 +123,17 @@ def _pipe(found: Translation, pipe: _Part, parts: dict[tuple[str, int], _Part]) 
     source = fair or next((one for one in (*queues, pipe) if one.manager), None)
     discipline = _discipline(found, source, _slots(pipe, queues)) if source else _slots(pipe, queues)
     found.add(source.line if source else pipe.line, "qdisc add", pipe.device, f"parent 1:1 {discipline}")
-    for one in schedulers:
+    for one in (pipe, *schedulers):
         if one.values.get("type", "fifo") not in ("fifo", "wf2q+"):
             found.note(one.line, f"type {one.values['type']}: packets leave in their order")
     for one in (*queues, pipe):
         if one is not source and one.manager not in ("", "droptail"):
             what = fair.manager if fair else "another queue"
             found.note(one.line, f"{one.kind} {one.number}: {one.manager} is left out, {what} is used")
+    for one in (*queues, pipe):
+        if fair and "queue" in one.values:
+            size = one.values["queue"]
+            found.note(one.line, f"{one.kind} {one.number}: queue {size}: {fair.manager} has a limit of its own")
     if len(queues) > 1:
         found.note(queues[1].line, f"queue {queues[1].number}: a pipe has one queue here, {queues[0].number}")
 

@@ -43,7 +43,8 @@ def translate(text: str, options: ImportOptions) -> Translation:
         nodes = _nodes(text[start:end].strip(), text)
     circuits: list[_Circuit] = []
     if header:
-        circuits = list(_circuits(text[header.start() :], text.count("\n", 0, header.start()), found))
+        table = re.split(r"^[ \t]*\{", text[header.start() :], maxsplit=1, flags=re.MULTILINE)[0]
+        circuits = list(_circuits(table, text.count("\n", 0, header.start()), found))
     if header and not circuits:
         raise InputError("ShapedDevices.csv without a subscriber; add a row below its header")
     chosen = (
@@ -249,8 +250,6 @@ def _circuits(text: str, before: int, found: Translation) -> Iterator[_Circuit]:
             line = before + rows.line_num
             if not row or row[0].startswith("#") or not any(cell.strip() for cell in row):
                 continue
-            if row[0].lstrip().startswith("{"):
-                break
             if not columns:
                 columns = _columns(row, line, found)
             else:
@@ -265,8 +264,8 @@ def _columns(row: list[str], line: int, found: Translation) -> dict[str, int]:
     columns: dict[str, int] = {}
     for place, cell in enumerate(row):
         name = re.sub(r"[^a-z0-9]", "", cell.lower()).removesuffix("mbps")
-        if name in COLUMNS:
-            columns.setdefault(name, place)
+        if name in COLUMNS and name not in columns:
+            columns[name] = place
         elif name:
             found.note(line, f"column {cell.strip()[:60]}")
     if missing := [name for name in RATES if name not in columns]:

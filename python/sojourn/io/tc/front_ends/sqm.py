@@ -29,8 +29,13 @@ def translate(text: str, options: ImportOptions) -> Translation:
     enabled = [one for one in sections if one.values.get("enabled") == "1"]
     if not enabled:
         raise InputError("no section of it is enabled; set option enabled '1' in the right one")
+    if not any((one.values.get(key) or "0").strip("0") for one in enabled for key in ("upload", "download")):
+        raise InputError(
+            f"line {enabled[0].line}: download and upload are 0, which shapes nothing; give rates in kbit/s"
+        )
     for one in enabled:
-        found.commands += [(one.line, command) for command in _section_commands(one.values)]
+        found.roots(one.title, one.line, [one.values.get("interface", "eth0")])
+        found.commands += [(one.line, command) for command in _section_commands(one)]
         _report(found, one)
     return found
 
@@ -44,10 +49,13 @@ def _report(found: Translation, section: uci.Section) -> None:
             found.note(section.lines[name], f"option qdisc '{value}': cake is used")
 
 
-def _section_commands(options: Options) -> Iterator[str]:
+def _section_commands(section: uci.Section) -> Iterator[str]:
+    options = section.values
     script = options.get("script", "simple.qos")
     if script not in SCRIPTS:
-        raise InputError(f"unknown script {script}; expected one of: {', '.join(SCRIPTS)}")
+        raise InputError(
+            f"line {section.place('script')}: unknown script {script}; expected one of: {', '.join(SCRIPTS)}"
+        )
     interface = options.get("interface", "eth0")
     qdisc = options.get("qdisc", "fq_codel")
     if script == "simplest_tbf.qos" and qdisc.startswith("cake"):
@@ -58,7 +66,7 @@ def _section_commands(options: Options) -> Iterator[str]:
     for direction, device, key in (("egress", interface, "upload"), ("ingress", inside, "download")):
         rate = options.get(key) or "0"
         if not re.fullmatch("[0-9]{1,9}", rate):
-            raise InputError(f"{key}: {rate} is not a number of kbit/s")
+            raise InputError(f"line {section.place(key)}: {key}: {rate!r} is not a number of kbit/s; write e.g. 20000")
         kbit = int(rate)
         if not kbit:
             continue

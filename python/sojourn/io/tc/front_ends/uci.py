@@ -103,9 +103,9 @@ class _Config:
             return False
         if shown := SHOWN.match(first):
             return self._show(shown, values, statement.line)
-        if first == "config" and values:
+        if first == "config" and 0 < len(values) < 3:
             self.sections.append(Section(values[0], values[1] if len(values) > 1 else "", statement.line))
-        elif first in ("option", "list") and len(values) > 1 and self.sections:
+        elif first in ("option", "list") and len(values) == 2 and self.sections:
             _set(self.sections[-1], values, statement.line, is_list=first == "list")
         else:
             return first == "package"
