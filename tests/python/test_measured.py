@@ -104,7 +104,7 @@ def controller(rows: int = 300) -> str:
         host, skew = ("192.0.2.7", 5_000_000) if at % 2 else ("192.0.2.8", -70)
         rates = (18_000 + 10 * at, 900 + at, 20_000 + 100 * (at // 50), 5000)
         lines.append(
-            f"DATA; 2026-01-31-12:00:00; {time / 1e6:.6f}; {time}; {rates[0]}; {rates[1]}; {host}; {at}; "
+            f"DATA; 2026-01-31-12:00:00; {time / 1e6:.6f}; {time / 1e6:.6f}; {rates[0]}; {rates[1]}; {host}; {at}; "
             f"{12_000 + skew + at}; {11_000 - skew}; {rates[2]}; {rates[3]}\n"
         )
     return "".join(lines)
@@ -190,6 +190,7 @@ def test_ping(tmp_path: Path) -> None:
         ("64 bytes from host (2001:db8::7%eth0): icmp_seq={} ttl=57 time=0,043 ms", 0.043),
         ("64 bytes from 192.0.2.7: icmp_seq={} ttl=57 time=1203 ms", 1203),
         ("64 bytes from 192.0.2.7: icmp_seq={} ttl=255 time<1 ms", 1),
+        ("64 Bytes von 192.0.2.7: icmp_seq={} ttl=57 Zeit=20,5 ms", 20.5),
     ],
 )
 def test_replies_of_ping(tmp_path: Path, reply: str, ms: float) -> None:
@@ -197,6 +198,39 @@ def test_replies_of_ping(tmp_path: Path, reply: str, ms: float) -> None:
     times, values = data.samples("Ping (ms) ICMP")
     assert times.tolist() == [0, 1, 2] and values.tolist() == [ms] * 3
     assert notes == ("1 s between pings is assumed; ping -D prints times",)
+
+
+WINDOWS = """
+Pinging 192.0.2.7 with 32 bytes of data:
+Request timed out.
+Reply from 192.0.2.7: bytes=32 time=14ms TTL=57
+Reply from 192.0.2.7: bytes=32 time<1ms TTL=57
+General failure.
+Reply from 192.0.2.7: bytes=32 time=16ms TTL=57
+
+Ping statistics for 192.0.2.7:
+    Packets: Sent = 5, Received = 3, Lost = 2 (40% loss),
+Approximate round trip times in milli-seconds:
+    Minimum = 0ms, Maximum = 16ms, Average = 10ms
+"""
+IPV6 = WINDOWS.replace("192.0.2.7", "2001:db8::7").replace("bytes=32 ", "").replace(" TTL=57", " ")
+FRENCH = WINDOWS.replace("Reply from 192.0.2.7: bytes", "Réponse de 192.0.2.7 : octets").replace("time", "temps")
+
+
+@pytest.mark.parametrize("text", [WINDOWS, IPV6, FRENCH, WINDOWS.replace("\n", "\r\n")])
+def test_ping_of_windows(tmp_path: Path, text: str) -> None:
+    """A line per ping, without numbers, in the language of the system."""
+    data, notes = read(tmp_path, text)
+    times, values = data.samples("Ping (ms) ICMP")
+    assert (times.tolist(), values.tolist()) == ([0, 1, 3], [14, 1, 16])
+    assert notes[1] == "1 of 4 pings have no reply"
+    with pytest.raises(InputError, match="several runs of ping in it; give one at a time"):
+        read(tmp_path, text + text)
+
+
+def test_two_runs_of_ping_are_not_mixed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="several runs of ping in it; give one at a time"):
+        read(tmp_path, PING + PING)
 
 
 def test_sequence_numbers_of_ping_wrap(tmp_path: Path) -> None:
@@ -216,6 +250,23 @@ def test_cake_autorate(tmp_path: Path) -> None:
     # Both directions together are free of the reflector's clock.
     assert data.samples("Ping (ms) 192.0.2.7")[1][0] == pytest.approx(23.001)
     assert notes == () and data.traffic_s == (0, pytest.approx(14.95))
+
+
+def test_versions_of_cake_autorate(tmp_path: Path) -> None:
+    """Times are seconds, in whatever column; the first version has the RTT and another name of its header."""
+    names = "LOG_DATETIME; LOG_TIMESTAMP; PROC_TIME_US; DL_ACHIEVED_RATE_KBPS; REFLECTOR; SEQUENCE; RTT_US"
+    rows = [
+        f"DATA; 2026-01-31-12:00:00; {time}; {time}; {rate}; 192.0.2.7; 1; {rate}"
+        for time, rate in (("1769860800.250001", 9000), ("1769860801.750001", 8000))
+    ]
+    for header in ("HEADER", "DATA_HEADER"):
+        data, _ = read(tmp_path, "\n".join([f"{header}; {names}", *rows]) + "\n")
+        times, values = data.samples("Ping (ms) 192.0.2.7")
+        assert (times[1] - times[0], values.tolist()) == (pytest.approx(1.5), [9, 8])
+        assert data.steps("Interface download")[1].tolist() == [9, 8]
+    whole = "\n".join([f"{header}; {names}", *rows]).replace("1769860800.250001", "1769860800250001") + "\n"
+    data, _ = read(tmp_path, whole.replace("1769860801.750001", "1769860801750001"))
+    assert data.steps("Interface download")[0][1] == pytest.approx(1.5)
 
 
 def test_incomplete_rows_of_cake_autorate(tmp_path: Path) -> None:

@@ -17,9 +17,7 @@ MAX_REFLECTORS = 256
 
 def recognises(head: str) -> bool:
     """Whether a text begins as a log of cake-autorate."""
-    return (
-        re.search(r"^[A-Z_]{3,20}; (?:\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d|LOG_DATETIME); ", head, re.MULTILINE) is not None
-    )
+    return ROW.search(head) is not None
 
 
 @dataclass
@@ -54,10 +52,11 @@ def read(text: str) -> Measurement:
             for column, name in RATES.items():
                 if column in row.names:
                     rates.setdefault(name, _Columns()).add(row.time - start, row.number(column) / 1000)
-        if row.kind == "DATA" and {"REFLECTOR", *DELAYS} <= row.names.keys():
+        delays = next((one for one in DELAYS if row.names.keys() >= set(one)), None)
+        if row.kind == "DATA" and delays and "REFLECTOR" in row.names:
             reflector = row.cells[row.names["REFLECTOR"]]
             # The offset of the reflector's clock is in both directions, with opposite signs.
-            rtt = sum(row.number(column) for column in DELAYS) / 1000
+            rtt = sum(row.number(column) for column in delays) / 1000
             pings.setdefault(f"Ping (ms) {reflector[:60]}", _Columns()).add(row.time - start, rtt)
             if len(pings) > MAX_REFLECTORS:
                 raise InputError(f"line {row.line}: more than {MAX_REFLECTORS} reflectors; shorten the log")
@@ -89,7 +88,9 @@ def _rows(text: str) -> Iterator[_Row]:
     headers: dict[str, dict[str, int]] = {}
     for line, whole in enumerate(text.split("\n"), 1):
         kind, semicolon, _ = whole.partition(";")
-        if kind.endswith("_HEADER") and semicolon:
+        if kind == OLD_HEADER and semicolon:
+            headers["DATA"] = _places(whole)
+        elif kind.endswith("_HEADER") and semicolon:
             headers[kind.removesuffix("_HEADER")] = _places(whole)
         elif kind in RATE_ROWS and semicolon:
             cells = [cell.strip() for cell in whole.split(";")]
@@ -98,7 +99,8 @@ def _rows(text: str) -> Iterator[_Row]:
                 yield _Row(BROKEN, line, 0.0, (), {})
                 continue
             row = _Row(kind, line, 0.0, cells, names)
-            yield _Row(kind, line, row.number("PROC_TIME_US") / 1e6, cells, names)
+            time = row.number("PROC_TIME_US")
+            yield _Row(kind, line, time / 1e6 if time > MAX_SECONDS else time, cells, names)
 
 
 def _places(header: str) -> dict[str, int]:
@@ -114,6 +116,11 @@ RATES = {
     "CAKE_DL_RATE_KBPS": "Shaper download limit",
     "CAKE_UL_RATE_KBPS": "Shaper upload limit",
 }
-DELAYS = ("DL_OWD_US", "UL_OWD_US")
+DELAYS = (("DL_OWD_US", "UL_OWD_US"), ("RTT_US",))
+"""Columns whose sum is the RTT; the second are those of the first version."""
+MAX_SECONDS = 1e12
+"""Maximum of `PROC_TIME_US` in seconds, in which it is despite its name (`EPOCHREALTIME`); above it is microseconds."""
+OLD_HEADER = "HEADER"
+"""Header of the rows `DATA` in the first version."""
 ROW = re.compile(r"^[A-Z_]{3,20}; (?:\d{4}-\d\d-\d\d-\d\d:\d\d:\d\d|LOG_DATETIME); ", re.MULTILINE)
 """A row: kind and time, or the names of the columns."""

@@ -1,4 +1,7 @@
-"""Output of `ping` (iputils with and without -D, BusyBox, BSD, macOS): round-trip times of the replies."""
+"""Output of `ping` (iputils with and without -D, BusyBox, BSD, macOS, Windows): round-trip times of the replies.
+
+Windows prints a line per ping without a number. Words are matched in all languages that write `time=20 ms` with others.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,14 @@ SEQUENCES = 1 << 16
 
 def recognises(head: str) -> bool:
     """Whether a text begins as the output of ping."""
-    return re.search(r"^PING \S", head, re.MULTILINE) is not None or REPLY.search(head) is not None
+    return any(one.search(head) for one in (BEGIN, REPLY, WINDOWS))
 
 
 def read(text: str) -> Measurement:
     """Read a log; raises `InputError`."""
+    if len(BEGIN.findall(text)) > 1:
+        raise InputError("several runs of ping in it; give one at a time")
+    text = _numbered(text)
     stamps: list[float | None] = []
     numbers: list[int] = []
     values: list[float] = []
@@ -58,6 +64,22 @@ def read(text: str) -> Measurement:
     return Measurement("ping", (series,), max(times), start if start > 0 else 0.0, tuple(notes))
 
 
+def _numbered(text: str) -> str:
+    """Windows' replies with the numbers of their lines, in the form of the others."""
+    first = WINDOWS.search(text)
+    if first is None or REPLY.search(text):
+        return text
+    begin, end = text.rfind("\n\n", 0, first.start()), text.find("\n\n", first.end())
+    rest = text[end:] if end >= 0 else ""
+    if WINDOWS.search(rest):
+        raise InputError("several runs of ping in it; give one at a time")
+    pings = text[max(begin, 0) : end if end >= 0 else len(text)].strip("\n").split("\n")
+    if pings[0].endswith(":"):
+        del pings[0]
+    found = [(number, WINDOWS.match(line)) for number, line in enumerate(pings)]
+    return "\n".join(f"32 bytes from host: seq={number} time={one['ms']} ms" for number, one in found if one)
+
+
 def _interval_s(text: str) -> float | None:
     """Mean time between pings by the summary of iputils; None without one."""
     found = SUMMARY.search(text)
@@ -67,8 +89,14 @@ def _interval_s(text: str) -> float | None:
 
 
 REPLY = re.compile(
-    r"^(?:\[(?P<stamp>\d{1,12}\.\d{1,9})\] )?\d{1,6} bytes from [^\n=]{1,300}?\b(?:icmp_)?seq=(?P<number>\d{1,9})\b"
-    r"[^\n]{0,100}?\btime[=<](?P<ms>\d{1,9}(?:[.,]\d{1,6})?) ?ms[^\n]{0,40}",
+    r"^(?:\[(?P<stamp>\d{1,12}\.\d{1,9})\] )?\d{1,6} \w{1,20} [^\n=]{1,300}?\b(?:icmp_)?seq=(?P<number>\d{1,9})\b"
+    r"[^\n]{0,100}?\b\w{1,20}[=<](?P<ms>\d{1,9}(?:[.,]\d{1,6})?) ?ms[^\n]{0,40}",
     re.MULTILINE,
 )
+WINDOWS = re.compile(
+    r"^[^\n=<]{5,100}: (?:\w{1,20}=\d{1,5} )?\w{1,20}[=<](?P<ms>\d{1,9}) ?ms\b[^\n]{0,40}",
+    re.MULTILINE,
+)
+"""A reply as Windows prints it."""
+BEGIN = re.compile(r"^PING \S", re.MULTILINE)
 SUMMARY = re.compile(r"^(\d{1,9}) packets transmitted,[^\n]{0,200}\btime (\d{1,12})ms", re.MULTILINE)
