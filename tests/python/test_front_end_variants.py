@@ -52,11 +52,20 @@ def test_a_section_that_replaces_another_is_said() -> None:
     device = "config device wandev\n\toption name eth0\n\toption bandwidth 66mbit\n"
     found = imported(QOSIFY + device)
     assert "bandwidth 66Mbit/s" in found.text
-    assert "line 1: config interface wan: config device wandev, line 5, replaces it on eth0" in found.notes
-    assert any(
-        "line 1: config queue: config queue, line 8, replaces it on eth1" in one for one in imported(SQM * 2).notes
-    )
+    assert "line 1: eth0: cake: line 5 adds cake in its place, which is taken" in found.notes
+    assert "line 1: eth1: cake: line 8 adds cake in its place, which is taken" in imported(SQM * 2).notes
     assert not imported(SQM).notes
+
+
+@pytest.mark.parametrize("between", [";", " ; ", " && ", " || ", " & ", " >/dev/null 2>&1; ", " 2> /dev/null && "])
+def test_commands_of_a_shell_in_one_line(between: str) -> None:
+    commands = ["tc qdisc add dev eth0 root cake bandwidth 10mbit", "tc qdisc add dev ifb0 root cake bandwidth 20mbit"]
+    found = imported(
+        "tc qdisc del dev eth0 root 2>/dev/null; " + between.join(commands) + " # a; tc qdisc del dev ifb0 root\n"
+    )
+    assert not found.notes
+    assert "eth0, cake bandwidth 10Mbit/s" in found.understood[1]
+    assert "ifb0, cake bandwidth 20Mbit/s" in found.understood[0]
 
 
 def test_statements_with_more_words_than_uci_allows() -> None:
@@ -114,3 +123,18 @@ def test_values_of_dummynet_without_an_effect() -> None:
         "line 1: pipe 1: line 2 configures it anew",
         "line 2: pipe 1: queue 100: fq_codel has a limit of its own",
     )
+
+
+@pytest.mark.parametrize(
+    ("outside", "inside"), [("eth0", "ifb0"), ("eth0", "ifb4"), ("wan", "ifb-wan"), ("wan", "ifb4wan")]
+)
+def test_an_ifb_device_alone_is_one_direction(outside: str, inside: str) -> None:
+    """`tc qdisc show` has no filters, so only the name tells; a device never has both directions."""
+    lines = [
+        f"qdisc cake 8001: dev {outside} root refcnt 2 bandwidth 10Mbit",
+        f"qdisc cake 8002: dev {inside} root refcnt 2 bandwidth 20Mbit",
+    ]
+    for text in ("\n".join(lines), "\n".join(reversed(lines))):
+        down, up = imported(text).understood
+        assert down.endswith(f"{inside}, cake bandwidth 20Mbit/s")
+        assert up.endswith(f"{outside}, cake bandwidth 10Mbit/s")

@@ -250,7 +250,10 @@ def test_a_line_without_a_shaper_needs_its_rate(cli: Cli) -> None:
         ("tc qdisc add dev eth0 root tbf rate fast burst 5k", '"fast" is not a rate of tc'),
         ("config queue\n option enabled '0'\n", "no section of it is enabled"),
         ("config queue\n option enabled '1'\n option script 'mine.qos'\n", "unknown script mine.qos"),
-        ("config queue\n option enabled '1'\n option upload 'fast'\n", "upload: fast is not a number of kbit/s"),
+        (
+            "config queue\n option enabled '1'\n option upload 'fast'\n",
+            "line 3: upload: 'fast' is not a number of kbit/s",
+        ),
     ],
 )
 def test_bad_input_is_a_line(cli: Cli, tmp_path: Path, text: str, message: str) -> None:

@@ -138,7 +138,7 @@ def _is_ifb(device: Device, config: TcConfig) -> bool:
 def _parent_of(ifb: Device, config: TcConfig) -> str:
     """Device whose received packets an IFB gets; sqm-scripts name it `ifb4wan`, qosify `ifb-wan`."""
     redirecting = (one.name for one in config.devices.values() if one.ingress_to == ifb.name)
-    return next(redirecting, re.sub("^ifb(4|-)", "", ifb.name))
+    return next(redirecting, re.sub("^ifb[4-]?", "", ifb.name))
 
 
 def _shapes(device: Device, options: ImportOptions) -> bool:

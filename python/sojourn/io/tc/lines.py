@@ -80,10 +80,22 @@ def _logical_lines(lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]
             continue
         command.add(number, line.removesuffix("\\"))
         if not line.endswith("\\"):
-            yield command.take()
-    for rest in (shown, command):
-        if rest.parts:
-            yield rest.take()
+            yield from _shell_commands(*command.take())
+    if shown.parts:
+        yield shown.take()
+    if command.parts:
+        yield from _shell_commands(*command.take())
+
+
+def _shell_commands(number: int, line: str) -> Iterator[tuple[int, str]]:
+    """Commands of a line of a shell, without their redirections."""
+    start = 0
+    for found in SHELL.finditer(line):
+        if found["end"]:
+            yield number, REDIRECTION.sub("", line[start : found.start()]).lstrip()
+            start = found.end()
+    rest = REDIRECTION.sub("", line[start:])
+    yield number, rest.lstrip() if start else rest
 
 
 @dataclass
@@ -221,6 +233,10 @@ def _apply_qdisc(config: TcConfig, device: Device, line: int, command: tuple[str
             device.classes.clear()
         return
     table = location.get("stab", "").split()
+    if rest and verb == "add" and before:
+        config.note(
+            before.line, f"{device.name}: {before.kind}: line {line} adds {rest[0]} in its place, which is taken"
+        )
     if rest:
         rest = [rest[0], *whole_words(rest[0], rest[1:])]
         is_change = verb == "change" and before and before.kind == rest[0]
@@ -259,6 +275,9 @@ NUMBER = r"[0-9a-fA-F]{1,4}:[0-9a-fA-F]{1,4}"
 QUOTED = re.compile(r"[\"'#\\]")
 """Characters with a meaning to a shell; the lines of `tc`'s output have none."""
 OBJECTS = ("qdisc", "class", "filter")
+SHELL = re.compile(r"""'[^']*'|"(?:\\.|[^"\\])*"|\\.|(?<=\s)\#.*|(?P<end>;|&&|\|\|?|(?<!>)&(?![>\d]))""")
+"""Text in quotes, a comment, or the end of a command."""
+REDIRECTION = re.compile(r"\s(?:[0-9]?>{1,2}|&>)\s*(?:&[0-9]|[^\s&|;'\"]+)(?=\s|$)")
 VERBS = ("add", "change", "replace", "link", "del", "delete")
 STAB = ("mtu", "tsize", "mpu", "overhead", "linklayer")
 SHOWN = re.compile(r"(?:(?:replaced|added) )?(?:qdisc|filter) (?!add|del|replace|change|link)")

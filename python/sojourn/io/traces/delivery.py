@@ -5,6 +5,7 @@ The core reads, converts, synthesises and computes statistics; this module handl
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from dataclasses import dataclass
@@ -105,7 +106,7 @@ def is_series(path: Path | str) -> bool:
 
 def has_columns(path: Path | str) -> bool:
     """Whether the first row of a file has two numbers alone, separated by spaces, tabs or a semicolon."""
-    return COLUMNS.match(first_bytes(path, MAX_ROW)) is not None
+    return COLUMNS.match(first_bytes(path, MAX_ROW).removeprefix(codecs.BOM_UTF8)) is not None
 
 
 def _units(text: str) -> tuple[str, str] | None:

@@ -62,7 +62,6 @@ def _interface(found: Translation, section: uci.Section) -> None:
         host = "src" if side == "egress" else "dst"
         isolation = f"{nat} dual-{host}host" if isolates else "flows"
         words = (shaper, mode, side, autorate, isolation, link, both, own)
-        found.roots(section.title, section.line, [target])
         found.add(section.line, "qdisc add", target, "root cake", *words)
         if side == "ingress":
             found.redirect(section.line, device, inside)

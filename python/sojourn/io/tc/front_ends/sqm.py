@@ -29,14 +29,11 @@ def translate(text: str, options: ImportOptions) -> Translation:
     enabled = [one for one in sections if one.values.get("enabled") == "1"]
     if not enabled:
         raise InputError("no section of it is enabled; set option enabled '1' in the right one")
-    if not any((one.values.get(key) or "0").strip("0") for one in enabled for key in ("upload", "download")):
-        raise InputError(
-            f"line {enabled[0].line}: download and upload are 0, which shapes nothing; give rates in kbit/s"
-        )
     for one in enabled:
-        found.roots(one.title, one.line, [one.values.get("interface", "eth0")])
         found.commands += [(one.line, command) for command in _section_commands(one)]
         _report(found, one)
+    if not found.commands:
+        raise InputError(f"line {enabled[0].line}: download and upload are 0; give the rates in kbit/s")
     return found
 
 

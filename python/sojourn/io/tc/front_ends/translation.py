@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from sojourn.io.tc.directions import ImportOptions
@@ -22,8 +21,6 @@ class Translation:
     """Unsupported parts, each with its line."""
     assumed: list[str] = field(default_factory=list)
     """Guesses, each with its line."""
-    owners: dict[str, tuple[str, int]] = field(default_factory=dict)
-    """Section that sets up a device, with its line."""
 
     def add(self, line: int, command: str, device: str, *words: str) -> None:
         """Add a command about a device, such as `qdisc add`; each of `words` may hold several."""
@@ -37,14 +34,6 @@ class Translation:
     def note(self, line: int, text: str) -> None:
         """Record an unsupported part."""
         self.notes.append(f"line {line}: {text}")
-
-    def roots(self, title: str, line: int, devices: Iterable[str]) -> None:
-        """Record the devices that a section sets up; what another one set up there before is replaced."""
-        for device in devices:
-            if device in self.owners:
-                before, at = self.owners[device]
-                self.note(at, f"{before}: {title}, line {line}, replaces it on {device}")
-            self.owners[device] = (title, line)
 
     def note_line(self, line: int, text: str) -> None:
         """Record a line that is not understood; those of `ip route`, which are read with every configuration, are."""
