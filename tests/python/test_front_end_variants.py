@@ -53,7 +53,9 @@ def test_a_section_that_replaces_another_is_said() -> None:
     found = imported(QOSIFY + device)
     assert "bandwidth 66Mbit/s" in found.text
     assert "line 1: eth0: cake: line 5 adds cake in its place, which is taken" in found.notes
-    assert "line 1: eth1: cake: line 8 adds cake in its place, which is taken" in imported(SQM * 2).notes
+    twice = imported(SQM + SQM.replace("85000", "50000"))
+    assert twice.notes == ("line 8: config queue: line 1 sets up eth1; sqm-scripts skips this section",)
+    assert "bandwidth 85Mbit/s" in twice.text
     assert not imported(SQM).notes
 
 

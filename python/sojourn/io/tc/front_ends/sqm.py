@@ -29,7 +29,13 @@ def translate(text: str, options: ImportOptions) -> Translation:
     enabled = [one for one in sections if one.values.get("enabled") == "1"]
     if not enabled:
         raise InputError("no section of it is enabled; set option enabled '1' in the right one")
+    first: dict[str, uci.Section] = {}
     for one in enabled:
+        interface = one.values.get("interface", "eth0")
+        if first.setdefault(interface, one) is not one:
+            before = f"line {first[interface].line} sets up {interface}"
+            found.note(one.line, f"{one.title}: {before}; sqm-scripts skips this section")
+            continue
         found.commands += [(one.line, command) for command in _section_commands(one)]
         _report(found, one)
     if not found.commands:
