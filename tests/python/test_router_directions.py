@@ -134,7 +134,7 @@ def test_standard_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     reported = printed_json(ran)
     assert len(reported["understood"]) == 2 and len(reported["assumed"]) == 2 and reported["not_understood"] == []
     assert sj.Scenario.load("out.toml").document["link"]["aqm"]["bandwidth"] == "41 Mbit/s"
-    for given, message in ((b"", "standard input: no queue discipline in it"), (b"\xff\xfe", "byte 0 is not UTF-8")):
+    for given, message in ((b"", "standard input: no queue discipline in it"), (b"\xff\xfd", "byte 0 is not UTF-8")):
         ran = CliRunner().invoke(group, ["import", "tc", "-"], input=given)
         assert ran.exit_code == 2 and message in ran.output
 
