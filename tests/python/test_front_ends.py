@@ -480,7 +480,7 @@ def test_a_tree_of_libreqos_alone() -> None:
     assert "class 2 parent 1 rate 230Mbit/s ceil 230Mbit/s" in inside
     assert "line 3: Mast is one subscriber; ShapedDevices.csv is not in the input" in found.assumed
     fast = NETWORK.replace("230", "2500").replace("900", "9000")
-    assert "{ fq_codel }" in queues(fast)[0]["name"]
+    assert "{ fq_codel@linux }" in queues(fast)[0]["name"]
     two = json.dumps(
         {
             "A": {
@@ -551,11 +551,11 @@ queue 1 config pipe 1 mask dst-ip6 /128 dst-ip 0xffffffff droptail
 
 def test_pipes_of_dummynet() -> None:
     found = imported(DNCTL)
-    assert 'aqm = "tbf rate 95Mbit/s burst 1600B { fq_codel }"' in found.text
+    assert 'aqm = "tbf rate 95Mbit/s burst 1600B { fq_codel@linux }"' in found.text
     assert "line 1: pipe10000 sends to the home, by their order; --download and --upload choose" in found.assumed
     assert found.notes == ("line 3: queue 10000: codel is left out, fq_codel is used",)
     text = imported(LIMITERS).text
-    assert "tbf rate 95Mbit/s burst 1600B { fq_codel flows 20480 quantum 300B noecn }" in text
+    assert "tbf rate 95Mbit/s burst 1600B { fq_codel@linux flows 20480 quantum 300B noecn }" in text
     assert "tbf rate 9.5Mbit/s burst 1600B { codel@linux target 8ms ecn }" in text and 'limit = "77 packets"' in text
     assert imported(LIMITERS).notes == ("line 4: queue 1: mask: all traffic shares the queue",)
     swapped = imported(LIMITERS, download="pipe2", upload="pipe1")

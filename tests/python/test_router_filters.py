@@ -185,7 +185,7 @@ def lines(found: ImportedScenario) -> list[str]:
 def test_a_policer_of_everything_received_is_that_of_the_other_direction(text: str) -> None:
     found = import_text(text, "a", ImportOptions(rate="93 Mbit/s"))
     assert found.notes == ()
-    assert lines(found) == [TENTH, "fq_codel"]
+    assert lines(found) == [TENTH, "fq_codel@linux"]
     assert found.understood[0].startswith("to the home: eth0, police")
     assert any("tcp" in part and "reverse" not in part for part in found.text.split("[[flows]]"))
 
@@ -193,7 +193,7 @@ def test_a_policer_of_everything_received_is_that_of_the_other_direction(text: s
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        (HOOKS.format("egress matchall action police rate 10Mbit burst 100k drop"), f"{TENTH} {{ fq_codel }}"),
+        (HOOKS.format("egress matchall action police rate 10Mbit burst 100k drop"), f"{TENTH} {{ fq_codel@linux }}"),
         (
             "tc qdisc add dev eth0 root handle 1: prio\n"
             "tc filter add dev eth0 parent 1: protocol ip matchall police rate 10Mbit burst 100k drop flowid 1:1\n",
@@ -208,25 +208,25 @@ def test_a_policer_of_everything_received_is_that_of_the_other_direction(text: s
         ),
         (
             HOOKS.format("egress matchall action police pkts_rate 900 pkts_burst 50 conform-exceed drop"),
-            "police pkts_rate 900 pkts_burst 50 { fq_codel }",
+            "police pkts_rate 900 pkts_burst 50 { fq_codel@linux }",
         ),
         (
             HOOKS.format(
                 "egress matchall action police rate 9mbit burst 20k mtu 1600 peakrate 20mbit overhead 9b drop"
             ),
-            "police rate 9Mbit/s burst 20480B peakrate 20Mbit/s mtu 1600B overhead 9 { fq_codel }",
+            "police rate 9Mbit/s burst 20480B peakrate 20Mbit/s mtu 1600B overhead 9 { fq_codel@linux }",
         ),
-        (HOOKS.format("egress matchall action police mtu 1600 drop"), "police mtu 1600B { fq_codel }"),
+        (HOOKS.format("egress matchall action police mtu 1600 drop"), "police mtu 1600B { fq_codel@linux }"),
         (
             HOOKS.format("egress matchall action police rate 9mbit burst 20k/16 drop"),
-            "police rate 9Mbit/s burst 20480B mtu 4080B { fq_codel }",
+            "police rate 9Mbit/s burst 20480B mtu 4080B { fq_codel@linux }",
         ),
         (
             HOOKS.format(
                 "egress matchall action police rate 10mbit burst 100k conform-exceed drop/pipe "
                 "action police mtu 1700 drop"
             ),
-            f"{TENTH} {{ police mtu 1700B {{ fq_codel }} }}",
+            f"{TENTH} {{ police mtu 1700B {{ fq_codel@linux }} }}",
         ),
     ],
 )
@@ -280,7 +280,7 @@ def test_a_policer_alone_needs_neither_a_queue_nor_a_rate() -> None:
 )
 def test_other_policers_are_said(words: str, reason: str) -> None:
     found = imported(HOOKS.format(words))
-    assert lines(found) == ["fq_codel"]
+    assert lines(found) == ["fq_codel@linux"]
     assert any(reason in note and "police" in note and "packets above its rate pass" in note for note in found.notes)
     assert ("avrate" not in words) or "police: avrate 9mbit" in "\n".join(found.notes)
 
@@ -292,7 +292,7 @@ def test_the_first_filter_decides() -> None:
     options = ImportOptions(rate="93 Mbit/s")
     assert lines(import_text(root + police.format(1) + part.format(2), "a", options))[0] == TENTH
     found = import_text(root + part.format(1) + police.format(2), "a", options)
-    assert lines(found) == ["fq_codel"] and any("sees a part" in note for note in found.notes)
+    assert lines(found) == ["fq_codel@linux"] and any("sees a part" in note for note in found.notes)
     twice = import_text(root + police.format(3) + police.format(2).replace("10mbit", "7mbit"), "a", options)
     assert lines(twice)[0] == "police rate 7Mbit/s burst 102400B"
     assert any("rate 10mbit" in note and "a filter before it takes the packets" in note for note in twice.notes)
@@ -356,7 +356,7 @@ def test_policers_of_json_are_said_without_their_rate() -> None:
 def test_a_policer_from_the_field(shared: Path, name: str) -> None:
     found = load(shared / "cases/09" / name, ImportOptions(rate="100 Mbit/s"))
     rate, burst = ("10Mbit/s", 102400) if name == "show.txt" else ("7Mbit/s", 10240)
-    assert lines(found) == [f"police rate {rate} burst {burst}B", "fq_codel"] and found.notes == ()
+    assert lines(found) == [f"police rate {rate} burst {burst}B", "fq_codel@linux"] and found.notes == ()
 
 
 def test_a_redirection_as_shown() -> None:

@@ -71,7 +71,7 @@ def test_invalid_sizes_are_refused(text: str) -> None:
         (
             "qdisc fq_codel 8001: dev eth0 root refcnt 2 limit 10240p flows 1024 quantum 300 target 5ms interval 100ms "
             "memory_limit 32Mb ecn drop_batch 64",
-            "fq_codel quantum 300B",
+            "fq_codel@linux quantum 300B",
         ),
         (
             "qdisc cake 8005: dev eth0 root refcnt 9 bandwidth 18Mbit diffserv4 dual-srchost nat nowash ack-filter "
@@ -129,7 +129,7 @@ def test_changes_of_a_discipline_keep_its_other_words() -> None:
     text, _ = of_line(
         "tc qdisc add dev eth0 root fq_codel target 9ms\ntc qdisc change dev eth0 root fq_codel quantum 600"
     )
-    assert text == "fq_codel quantum 600B target 9ms"
+    assert text == "fq_codel@linux quantum 600B target 9ms"
 
 
 def test_the_limit_is_moved_to_the_link() -> None:
@@ -145,7 +145,7 @@ def test_the_limit_is_moved_to_the_link() -> None:
 
 def test_unknown_words_are_reported_with_their_line() -> None:
     text, notes = of_line("\n# a comment\ntc qdisc add dev eth0 root fq_codel warp 9 target 7ms")
-    assert text == "fq_codel target 7ms"
+    assert text == "fq_codel@linux target 7ms"
     assert notes == ["line 3: fq_codel: warp 9"]
 
 
@@ -159,7 +159,7 @@ def test_netem_holds_another_discipline_and_counts_in_nanoseconds() -> None:
     ).document
     aqm = made["link"]["aqm"]
     assert (aqm["slot_delay"], aqm["slot_jitter"], aqm["slot_packets"]) == ("2 us", "300 us", 3)
-    assert aqm["name"] == "netem { fq_codel limit 500 }"
+    assert aqm["name"] == "netem { fq_codel@linux limit 500 }"
 
 
 def test_netem_reports_ignored_options_and_refuses_by_line() -> None:
@@ -332,7 +332,7 @@ def test_hostile_text_makes_one_line_or_a_scenario() -> None:
     [
         (
             "fq_codel 8001: root refcnt 2 limit 10240p flows 1024 quantum 1514 target 5ms interval 100ms ecn",
-            "fq_codel",
+            "fq_codel@linux",
             "the limit of 10240 packets belongs to the link",
         ),
         ("qdisc codel 1: dev eth0 parent 1:1 limit 1000p target 4.99ms interval 100ms", "codel target 4.99 ms", "1000"),

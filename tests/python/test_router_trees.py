@@ -52,7 +52,7 @@ def test_the_child_of_a_single_class_is_inside(text: str, shown: str, given: str
     is_command = text.startswith("tc ")
     written = given.replace("lat ", "latency ") if is_command else given
     found = imported(text.format(shown, f"{kind} {written}" if is_command else written))
-    assert "{ fq_codel limit 1001 target 17.3ms }" in upload(found)["aqm"]["name"]
+    assert "{ fq_codel@linux limit 1001 target 17.3ms }" in upload(found)["aqm"]["name"]
     assert found.notes == ()
 
 
@@ -64,7 +64,7 @@ def test_the_child_of_a_single_class_is_inside_in_json() -> None:
     ):
         parent = {"kind": kind, "handle": "1:", "dev": "eth0", "root": True, "refcnt": 2, "options": options}
         found = imported(json.dumps([parent, child]))
-        assert "{ fq_codel target 17.3ms }" in upload(found)["aqm"]["name"]
+        assert "{ fq_codel@linux target 17.3ms }" in upload(found)["aqm"]["name"]
         assert found.notes == ()
 
 
@@ -298,7 +298,7 @@ def test_a_negative_overhead_takes_bytes_off() -> None:
 
 CASES = {
     "05/linux_tc.txt": ("class 3 parent 1 rate 25Mbit/s ceil 50Mbit/s prio 3 { cake tins diffserv4 }", {}),
-    "01/router.txt": ("{ fq_codel limit 1001 quantum 300B target 17.3ms interval 112.3ms }", {}),
+    "01/router.txt": ("{ fq_codel@linux limit 1001 quantum 300B target 17.3ms interval 112.3ms }", {}),
     "02/htb.txt": ("class 10 parent 1", {"framing": "atm", "overhead": "40 B"}),
     "02/cake.txt": ("cake", {"overhead": "34 B", "mpu": "68 B"}),
     "04/htb.txt": ("class 10 parent 1", {}),

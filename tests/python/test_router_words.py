@@ -87,7 +87,7 @@ def test_a_line_is_read_around_what_is_unknown(words: str, text: str, notes: lis
 
 def test_values_out_of_range_are_said() -> None:
     found = imported("qdisc fq_codel 1: dev eth0 root limit 7p flows 100000 quantum 300")
-    assert spelled(found) == "fq_codel limit 7 quantum 300B"
+    assert spelled(found) == "fq_codel@linux limit 7 quantum 300B"
     assert len(found.notes) == 1 and "fq_codel: flows 100000: flows = 100000 is out of range" in found.notes[0]
 
 
@@ -264,7 +264,7 @@ def test_no_word_of_a_tree_is_lost(kind: str) -> None:
             ["class 1:2: qdisc 1: is htb, not hfsc"],
         ),
         ("qdisc pfifo 1: {} limit 99999999999p", "droptail", ["pfifo: limit: "]),
-        ("qdisc fq_codel 1: {} limit 99999999999p flows 7", "fq_codel flows 7", ["fq_codel: limit: "]),
+        ("qdisc fq_codel 1: {} limit 99999999999p flows 7", "fq_codel@linux flows 7", ["fq_codel: limit: "]),
         (
             "qdisc hfsc 1: {} default 0x1\nclass hfsc 1:1 root rt m2 9Mbit\nclass htb 1:1 root rate 5Mbit",
             "",

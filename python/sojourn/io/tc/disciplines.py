@@ -38,8 +38,6 @@ class KindMapping:
     """Converters of values in other units, by tc's word."""
     texts: Mapping[str, Callable[[str], str]] = field(default_factory=dict)
     """Texts in our syntax by tc's word, from its value; a flag has an empty one."""
-    linux_words: tuple[str, ...] = ()
-    """Words that only the profile of Linux has."""
     nearest: str = ""
     """Difference of ours from tc's kind, if ours is only the nearest equivalent."""
 
@@ -81,7 +79,7 @@ class _Translator:
 
     def __init__(self, qdisc: Qdisc, kind: KindMapping, config: TcConfig) -> None:
         self.qdisc, self.kind, self.config = qdisc, kind, config
-        self.name = f"{kind.name}@linux" if any(word in kind.linux_words for word in qdisc.words) else kind.name
+        self.name = kind.name
         self.params: dict[str, str] = {
             param["name"]: param["kind"] for param in find(kind.name.partition("@")[0])["params"]
         }
@@ -359,10 +357,9 @@ CONVERTERS: dict[str, Callable[[str], str]] = {
 
 KINDS = {
     "fq_codel": KindMapping(
-        "fq_codel",
+        "fq_codel@linux",
         default_limit="10240 packets",
         texts={"ce_threshold_selector": _selector},
-        linux_words=("ce_threshold_selector", "ce_threshold_mask"),
     ),
     "codel": KindMapping("codel@linux", limit=_packets, default_limit="1000 packets"),
     "pie": KindMapping(
@@ -397,12 +394,11 @@ KINDS = {
         converters=dict.fromkeys(("rehash", "db"), _milliseconds),
     ),
     "dualpi2": KindMapping(
-        "dualpi2",
+        "dualpi2@linux",
         {"overflow": "nodrop_on_overload", "drop_dequeue": "nodrop_enqueue", "no_split_gso": "nosplit_gso"},
         default_limit="10000 packets",
         converters={"classic_protection": _whole_percent},
         texts={"l4s_ect": _text("classify l4s-ect"), "any_ect": _text("classify any-ect"), "step_thresh": _step},
-        linux_words=("memlimit",),
     ),
     "hhf": KindMapping(
         "drr",
