@@ -140,9 +140,9 @@ FAULTS = (
     ),
     Fault(
         "every group has hosts of its own",
-        HOSTS,
-        "numbers.entry(address).or_insert((2 * group + end) as u32);",
-        "numbers.insert(address, (2 * group + end) as u32);",
+        "crates/sim/src/scenario/hosts.rs",
+        "Some(name) => *known.entry(name).or_insert_with(new),",
+        "Some(name) => *known.entry(name).insert_entry(new()).get(),",
         "sojourn-net",
         "world::one_address_is_one_host",
     ),

@@ -224,9 +224,9 @@ def test_results_and_data_files_are_drawn_together(cli: Cli, tmp_path: Path) -> 
     (tmp_path / "real").mkdir()
     real = save_flent(load_flent(path), tmp_path / "real" / "measured.flent.gz")
     for arguments, word in (
-        (("heatmap", str(real)), "cannot be drawn from a data file"),
+        (("heatmap", str(real)), "cannot be drawn from measurements"),
         (("rates", str(real), "--step", "1"), "leave the options out"),
-        (("cdf", str(real), "--link", "reverse"), "has no links"),
+        (("cdf", str(real), "--link", "reverse"), "have no links"),
     ):
         shown = cli("plot", *arguments)
         assert shown.exit_code == 2 and word in shown.stderr, shown.output
