@@ -264,6 +264,7 @@ def test_a_figure_of_an_emulated_paper(tmp_path: Path, monkeypatch: pytest.Monke
         ('cc = "reno"', 'cc = "reno"\nsize = "1 MB"', "flows[1].size: cannot be emulated"),
         ('cc = "reno"', 'cc = "reno"\nstack = "linux-3.8"\nabc = 1', "flows[1].abc: cannot be emulated"),
         ('cc = "reno"', 'cc = "reno"\nnagle = true', "flows[1].nagle: cannot be emulated"),
+        ('kind = "web"', 'kind = "web"\ndirection = "reverse"', "flows[2].direction: pages are emulated as downloads"),
         ('cc = "reno"', 'cc = "reno"\ninitial_window = 4', "flows[1].initial_window: cannot be emulated"),
         ('cc = "reno"', 'cc = "reno"\necn = true', "flows: all of an emulated run use ECN, or none"),
     ],

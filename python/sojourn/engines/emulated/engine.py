@@ -96,6 +96,8 @@ def _check_flows(document: dict[str, Any]) -> None:
             )
         for key in sorted((REFUSED | REFUSED_BY_KIND.get(flow["kind"], set())) & flow.keys()):
             raise InputError(f"flows[{index}].{key}: cannot be emulated; leave it out")
+        if flow["kind"] == "web" and flow["direction"] == "reverse":
+            raise InputError(f"flows[{index}].direction: pages are emulated as downloads only; leave it out")
         if flow["stack"].startswith("quic"):
             raise InputError(f"flows[{index}].stack: emulated flows are TCP of the host; leave it out")
         if flow["cc"] not in available:

@@ -57,6 +57,8 @@ def random_mix(seed: int, number: int, *, only_tcp: bool = False) -> Scenario:
     flows = [_bulk(draw, rate) | {"count": draw.randint(4, 9), "host": machines[0]}]
     flows += [_bulk(draw, rate) | {"count": 1, "host": machines[1]}]
     flows += [draw.choice(kinds)(draw, rate) | _place(draw, machines) for _ in range(draw.randint(1, 4))]
+    if only_tcp:
+        flows = [flow | {"direction": "forward"} if flow["kind"] == "web" else flow for flow in flows]
     link = {
         "rate": f"{rate} bit/s",
         "delay": f"{draw.randint(4, 25)} ms",
