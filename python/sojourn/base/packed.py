@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from sojourn.base.errors import InputError
+from sojourn.base.inputs import first_bytes
 
 MAX_BYTES = 1 << 27
 """Maximum decompressed size; an hour of a Flent test with fifty flows, or of a kernel's packets, takes less."""
@@ -53,6 +54,16 @@ def decompress(path: Path, data: bytes, max_bytes: int = MAX_BYTES) -> bytes:
     if len(data) > max_bytes:
         raise _too_much(path, max_bytes)
     return data
+
+
+def head(path: Path | str, count: int) -> bytes:
+    """First bytes of a regular file, decompressed; none if it is something else, damaged, or cannot be read."""
+    start = first_bytes(path, count)
+    stream = _stream(start)
+    try:
+        return start if stream is None else stream.decompress(start, count)
+    except (zlib.error, OSError):
+        return b""
 
 
 def _stream(data: bytes) -> _Stream | None:

@@ -22,7 +22,7 @@ from sojourn.figures.scales import Span, sojourn_axis
 from sojourn.figures.timeseries import draw_series
 from sojourn.io.flent.call import DELAY
 from sojourn.io.flent.export import export
-from sojourn.io.flent.files import Array, FlentData, is_statistic
+from sojourn.io.flent.files import Array, FlentData, is_computed, is_statistic
 from sojourn.io.flent.tests import DIRECTIONS
 from sojourn.model.analysis.labels import Name, names_of
 
@@ -98,7 +98,7 @@ class TestData:
             name
             for name in self.data.results
             if name.split(" ")[0] in FLOWS
-            and not (name.endswith(COMPUTED) or is_statistic(name))
+            and not (is_computed(name) or is_statistic(name))
             and self.data.unit(name) == "Mbit/s"
         ]
         return {name: self.data.steps(name) for name in names}
@@ -315,8 +315,6 @@ def _mean_ping(one: TestData) -> pl.DataFrame:
 PING = "Ping (ms) "
 FLOWS = ("TCP", "UDP", "Interface")
 """First words of the series with rates; those of an interface are of all its flows."""
-COMPUTED = (" avg", " sum", " fairness", " totals")
-"""Suffixes of the series that Flent computes."""
 Drawer = Callable[[Sequence[TestData], "Sheet"], None]
 DRAWERS: dict[str, Drawer] = {
     "timeseries": _over_time,

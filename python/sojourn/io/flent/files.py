@@ -30,6 +30,8 @@ from sojourn.base.packed import decompress
 Array: TypeAlias = NDArray[np.float64]
 
 SUFFIXES = (".flent.gz", ".flent.bz2", ".flent", ".flnt")
+COMPUTED = (" avg", " sum", " fairness", " totals")
+"""Ends of the series that Flent computes."""
 STATISTICS = {
     "tcp_cwnd": "segments",
     **dict.fromkeys(("tcp_rtt", "tcp_rtt_var", "tcp_bbr_mrtt"), "ms"),
@@ -106,6 +108,11 @@ def _unit_by_name(series: str) -> str:
 def is_statistic(series: str) -> bool:
     """Whether a series is a statistic of a TCP socket, such as `TCP upload::tcp_cwnd`, and not a flow's rate."""
     return series.rpartition("::")[2].startswith("tcp_")
+
+
+def is_computed(series: str) -> bool:
+    """Whether Flent computes a series of others, such as `TCP upload avg`."""
+    return series.endswith(COMPUTED)
 
 
 def is_flent(path: Path) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from sojourn.base.errors import InputError
-from sojourn.base.inputs import decoded, first_bytes, read_bytes
-from sojourn.base.packed import decompress
+from sojourn.base.inputs import decoded, read_bytes
+from sojourn.base.packed import decompress, head
 from sojourn.io.flent.files import FlentData, is_flent, load_flent
 from sojourn.io.measured import autorate, gnettrack, iperf3, irtt, ping
 from sojourn.io.measured.measurement import Measurement
@@ -59,11 +58,5 @@ def load_measured(path: Path | str) -> tuple[FlentData, tuple[str, ...]]:
 
 
 def _format(path: Path | str) -> Format | None:
-    start = first_bytes(path, HEAD)
-    if start[:2] == b"\x1f\x8b":
-        try:
-            start = zlib.decompressobj(wbits=31).decompress(start, HEAD)
-        except zlib.error:
-            return None
-    head = decoded(start, "replace")
-    return next((one for one in FORMATS.values() if one.recognises(head)), None)
+    start = decoded(head(path, HEAD), "replace")
+    return next((one for one in FORMATS.values() if one.recognises(start)), None)

@@ -16,13 +16,12 @@ from sojourn.io.measured.measurement import Measurement, Series
 
 def recognises(head: str) -> bool:
     """Whether a text begins as a log of G-NetTrack."""
-    first = head.lstrip("\ufeff").partition("\n")[0]
+    first = head.partition("\n")[0]
     return "Timestamp" in first and ("DL_bitrate" in first or "UL_bitrate" in first)
 
 
 def read(text: str) -> Measurement:
     """Read a log; raises `InputError`."""
-    text = text.lstrip("\ufeff")
     separator = "\t" if "\t" in text.partition("\n")[0] else ","
     rows = csv.reader(text.split("\n"), delimiter=separator)
     names = {name.strip(): place for place, name in enumerate(next(rows))}

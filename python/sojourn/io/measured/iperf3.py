@@ -13,7 +13,7 @@ from typing import Any
 
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_json
-from sojourn.io.measured.measurement import Measurement, Series, listed, member, number
+from sojourn.io.measured.measurement import Measurement, Series, listed, member, number, start_of
 
 
 def recognises(head: str) -> bool:
@@ -49,7 +49,9 @@ def read(text: str) -> Measurement:
     named = list(_named(rates, protocol, "Mbit/s", ""))
     named += _named(rtts, protocol, "ms", "::tcp_rtt")
     notes = (f"iperf3 ended with an error: {error[:100]}",) if error else ()
-    return Measurement("iperf3", tuple(named), end, _start_s(start), notes)
+    stamp = start.get("timestamp")
+    start_s = start_of(stamp.get("timesecs")) if isinstance(stamp, Mapping) else 0.0
+    return Measurement("iperf3", tuple(named), end, start_s, notes)
 
 
 def _document(text: str) -> tuple[Mapping[str, Any], list[Any], str]:
@@ -109,12 +111,4 @@ def _named(
             yield Series(f"{protocol} {direction}{number_}{end}", unit, times, values, is_stepwise=True)
 
 
-def _start_s(start: Mapping[str, Any]) -> float:
-    stamp = start.get("timestamp")
-    seconds = stamp.get("timesecs") if isinstance(stamp, Mapping) else None
-    is_time = isinstance(seconds, int | float) and not isinstance(seconds, bool) and 0 <= seconds < MAX_TIME_S
-    return float(seconds) if is_time and seconds is not None else 0.0
-
-
 OWN = r'"(?:connecting_to|connected|test_start|accepted_connection)"|iperf 3'
-MAX_TIME_S = 1e10

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import parse_json
-from sojourn.io.measured.measurement import Measurement, Series, listed, member, number
+from sojourn.io.measured.measurement import Measurement, Series, listed, member, number, start_of
 
 
 def recognises(head: str) -> bool:
@@ -32,7 +31,7 @@ def read(text: str) -> Measurement:
         time = number(member(stamps, "monotonic", place), f"{place}.timestamps.client.send.monotonic") / 1e9
         if first is None:
             first = time
-            start_s = _wall_s(stamps)
+            start_s = start_of(stamps.get("wall"), 1e9)
         sent.append(time - first)
         values = trip.get("delay") or {}
         if trip.get("lost") not in (None, False, "false") or not isinstance(values, Mapping):
@@ -52,12 +51,5 @@ def read(text: str) -> Measurement:
     return Measurement("irtt", kept, max(sent, default=0.0), start_s, tuple(notes))
 
 
-def _wall_s(stamps: Mapping[str, Any]) -> float:
-    wall = stamps.get("wall")
-    is_time = isinstance(wall, int) and not isinstance(wall, bool) and 0 <= wall < MAX_TIME_NS
-    return wall / 1e9 if is_time and wall is not None else 0.0
-
-
 NAMES = {"rtt": "Ping (ms) irtt", "receive": "One-way download (ms)", "send": "One-way upload (ms)"}
 """Series by the name of a delay; the first one needs no clocks that agree."""
-MAX_TIME_NS = 10**19

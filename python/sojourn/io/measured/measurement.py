@@ -14,6 +14,7 @@ from sojourn.io.flent.files import FlentData
 
 MAX_SAMPLES = 4_000_000
 """Maximum measurements of a log; a day of pings in steps of 20 ms has as many."""
+MAX_TIME_S = 1e10
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,12 @@ def number(value: object, place: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         raise InputError(f"{place}: {json.dumps(value)[:60]} is not a number; the log is damaged")
     return float(value)
+
+
+def start_of(value: object, per_second: float = 1) -> float:
+    """Start in s since 1970 from a number of a JSON document; zero for anything else."""
+    is_time = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < MAX_TIME_S * per_second
+    return value / per_second if is_time and isinstance(value, int | float) else 0.0
 
 
 def member(document: object, key: str, place: str) -> Any:

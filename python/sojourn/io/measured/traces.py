@@ -9,7 +9,7 @@ import numpy as np
 
 from sojourn.base.errors import InputError
 from sojourn.base.inputs import read_text
-from sojourn.io.flent.files import Array, FlentData, is_statistic
+from sojourn.io.flent.files import Array, FlentData, is_computed, is_statistic
 from sojourn.io.measured.columns import delays_of_columns
 from sojourn.io.measured.files import load_measured
 
@@ -75,7 +75,7 @@ def _choice(data: FlentData, unit: str, series: str | None) -> tuple[str, Sequen
     """Name of the chosen series, and those of its streams."""
     groups: dict[str, list[str]] = {}
     for name in data.results:
-        if data.unit(name) == unit and not name.endswith(SUMS):
+        if data.unit(name) == unit and not is_computed(name):
             is_own = unit == "ms" or is_statistic(name)
             groups.setdefault(name if is_own else name.partition("::")[0], []).append(name)
     if series is None and len(groups) == 1:
@@ -91,6 +91,4 @@ def _choice(data: FlentData, unit: str, series: str | None) -> tuple[str, Sequen
     raise InputError(f"--series: no {series!r} in it; expected one of: {listed}")
 
 
-SUMS = (" avg", " sum", " fairness", " totals")
-"""Ends of the series that Flent computes."""
 MAX_LISTED = 12

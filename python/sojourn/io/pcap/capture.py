@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +9,8 @@ import polars as pl
 
 from sojourn import _core
 from sojourn.base.errors import InputError
-from sojourn.base.inputs import first_bytes, read_bytes
+from sojourn.base.inputs import read_bytes
+from sojourn.base.packed import head
 
 
 @dataclass(frozen=True)
@@ -45,18 +44,12 @@ def load_capture(path: Path | str) -> Capture:
 
 
 def is_capture(path: Path) -> bool:
-    """Whether a file, plain or compressed by gzip, has a capture's magic number; false if it cannot be read."""
-    magic = first_bytes(path, 4)
-    if magic[:2] == GZIP:
-        try:
-            with gzip.open(path) as packed:
-                magic = packed.read(4)
-        except (OSError, EOFError, zlib.error):
-            return False
-    return magic in MAGICS
+    """Whether a file, plain or compressed, has a capture's magic number; false if it cannot be read."""
+    return head(path, HEAD)[:4] in MAGICS
 
 
-GZIP = b"\x1f\x8b"
+HEAD = 1 << 9
+"""Bytes of a compressed file that have its magic number."""
 MAGICS = (b"\x0a\x0d\x0d\x0a", b"\xd4\xc3\xb2\xa1", b"\xa1\xb2\xc3\xd4", b"\x4d\x3c\xb2\xa1", b"\xa1\xb2\x3c\x4d")
 """Magic numbers of pcapng, and of pcap with either time unit and byte order."""
 SCHEMA = {

@@ -69,7 +69,7 @@ def translate(qdisc: Qdisc, config: TcConfig) -> TranslatedQdisc:
     while rest:
         translator.translate_word(rest.pop(0), rest)
     link = {"limit": translator.limit or "1000 packets", **framing}
-    name = validated(qdisc, [translator.name, *_red_maximum(qdisc, translator.limit)], link, config)
+    name = validated(qdisc, [translator.kind.name, *_red_maximum(qdisc, translator.limit)], link, config)
     text = validated(qdisc, [name, *translator.out, *red_weight(qdisc, config)], link, config)
     return TranslatedQdisc(text, (translator.limit,) if translator.limit else (), framing, translator.sets_link_limit)
 
@@ -79,7 +79,6 @@ class _Translator:
 
     def __init__(self, qdisc: Qdisc, kind: KindMapping, config: TcConfig) -> None:
         self.qdisc, self.kind, self.config = qdisc, kind, config
-        self.name = kind.name
         self.params: dict[str, str] = {
             param["name"]: param["kind"] for param in find(kind.name.partition("@")[0])["params"]
         }
