@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from math import inf
 from statistics import fmean
 from typing import Any
 
 from sojourn.base.errors import InputError
-from sojourn.engines.hosts import hosts_of
+from sojourn.engines.hosts import homes_of
 from sojourn.model.analysis.stats import PairedDifference, paired_difference
 from sojourn.model.results.result import Result
 from sojourn.model.scenarios.scenario import Scenario
@@ -116,14 +115,10 @@ def _hosts(scenario: Scenario, groups: Sequence[int]) -> tuple[list[str], list[s
         return ["the hosts of the capture"], []
     if "nodes" not in document and not any(NAMES & flow.keys() for flow in flows):
         return [], ["1 pair of hosts" if len(groups) == 1 else f"{len(groups)} pairs of hosts, one per group of flows"]
-    rows = iter(hosts_of(document).tolist())
-    home, beyond = set(), set()
-    for number, flow in enumerate(document["flows"]):
-        for source, sink in islice(rows, flow["count"]):
-            if number in groups:
-                home.add(sink if flow["direction"] == "forward" else source)
-                beyond.add(source if flow["direction"] == "forward" else sink)
-    return [f"{len(home)} {'host' if len(home) == 1 else 'hosts'} at home, {len(beyond)} beyond"], []
+    of_group = homes_of(document)
+    pairs = [pair for number in groups for pair in of_group[number]]
+    home, beyond = (len({pair[end] for pair in pairs}) for end in (0, 1))
+    return [f"{home} {'host' if home == 1 else 'hosts'} at home, {beyond} beyond"], []
 
 
 def _reason(scenario: Scenario) -> str:

@@ -126,11 +126,7 @@ def run(
         (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
         document = scenario.document
         several = topology.is_topology(document)
-        words = (
-            topology.arguments(scenario, seed, folder, spec, Ports.of(document), live)
-            if several
-            else _words(scenario, seed, folder, live)
-        )
+        words = (topology.arguments if several else _words)(scenario, spec, folder, live)
         with _slots:
             load = _emulate(words, spec, progress, shown=live.meter is not None)
         logs = topology.logs(folder, document) if several else None
@@ -144,7 +140,7 @@ def run(
 
 
 def spec_of(scenario: Scenario, seed: int) -> dict[str, Any]:
-    """Specification of the clients' traffic, for spec.json."""
+    """Specification of the clients' traffic and of the server's ports, for spec.json."""
     document = scenario.document
     ports = Ports.of(document)
     groups = []
@@ -163,6 +159,9 @@ def spec_of(scenario: Scenario, seed: int) -> dict[str, Any]:
         "ecn": bool(document["flows"][0]["ecn"]),
         "sojourn": topology.SHELL,
         "delays": [f"--mtu={mtu}B", *_gso(document)],
+        "ports": ports.all,
+        "classes": ports.classes,
+        "hosts": ports.hosts,
     }
 
 
@@ -170,17 +169,16 @@ def _gso(document: dict[str, Any]) -> list[str]:
     return ["--gso=keep"] if document["flows"][0].get("gso") else []
 
 
-def _words(scenario: Scenario, seed: int, folder: Path, live: topology.LiveOptions) -> list[str]:
+def _words(scenario: Scenario, spec: dict[str, Any], folder: Path, live: topology.LiveOptions) -> list[str]:
     """Command line of the shell: both links, the server outside, the clients inside."""
     document = scenario.document
     links = [f"--{side}={json.dumps(document[key])}" for side, key in (("down", "link"), ("up", "reverse"))]
     script = [sys.executable, programs.__file__]
-    ports = Ports.of(document)
-    server = f"--peer={shlex.join([*script, 'serve', *map(str, ports.all)])}"
-    rules = [*(f"--class={one}" for one in ports.classes), *(f"--hosts={one}" for one in ports.hosts)]
+    server = f"--peer={shlex.join([*script, 'serve', *map(str, spec['ports'])])}"
+    rules = [*(f"--class={one}" for one in spec["classes"]), *(f"--hosts={one}" for one in spec["hosts"])]
     changes = [f"--changes={json.dumps(document['changes'])}"] if "changes" in document else []
     changes += _live_options(live)
-    options = [f"--seed={seed}", f"--log={folder}", "--quiet", server, *rules, *changes, *_gso(document)]
+    options = [f"--seed={spec['seed']}", f"--log={folder}", "--quiet", server, *rules, *changes, *_gso(document)]
     return ["link", *links, *options, "--", *script, "clients", str(folder / "spec.json")]
 
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sojourn.engines.emulated import engine, topology
-from sojourn.engines.emulated.ports import Ports
 from sojourn.model.scenarios.scenario import Scenario
 
 
@@ -25,7 +24,7 @@ def enter(scenario: Scenario, seed: int, node: str, live: topology.LiveOptions) 
         folder = Path(name)
         spec = engine.spec_of(scenario, seed)
         (folder / "spec.json").write_text(json.dumps(spec), encoding="utf-8")
-        line = topology.arguments(scenario, seed, folder, spec, Ports.of(scenario.document), live, shell)
+        line = topology.arguments(scenario, spec, folder, live, shell)
         environment = {**os.environ, "SOJOURN_ECN": "1" if spec["ecn"] else "0"}
         with subprocess.Popen([*topology.SHELL, *line], env=environment) as running:
             while running.poll() is None:

@@ -1,4 +1,4 @@
-"""Ports of an emulated run's server: by them the shell tells classes and hosts of flows apart."""
+"""Ports of an emulated run's server: the shell knows the class and the hosts of a packet by them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sojourn.engines.hosts import hosts_of
+from sojourn.engines.hosts import homes_of
 
 FIRST_PORT = 5001
 
@@ -25,14 +25,10 @@ class Ports:
     @classmethod
     def of(cls, document: dict[str, Any]) -> Ports:
         """Ports of a canonical scenario."""
-        numbers = iter(hosts_of(document).tolist())
         known: dict[tuple[str, int, int], int] = {}
         by_group: list[Sequence[int]] = []
-        for flow in document["flows"]:
+        for flow, pairs in zip(document["flows"], homes_of(document), strict=True):
             named = flow.get("class", "")
-            ends = [next(numbers) for _ in range(flow["count"])]
-            # Clients are at the home: they receive forward data and send the rest.
-            pairs = [(sink, source) if flow["direction"] == "forward" else (source, sink) for source, sink in ends]
             by_group.append([known.setdefault((named, *pair), FIRST_PORT + len(known)) for pair in pairs])
         hosts = [f"{port}={client},{server}" for (_, client, server), port in known.items()]
         is_one = len({key[1:] for key in known}) == 1

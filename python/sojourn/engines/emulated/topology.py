@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from sojourn.engines.emulated import programs
 from sojourn.engines.emulated.logs import shell_report
-from sojourn.engines.emulated.ports import Ports
 from sojourn.model.scenarios.scenario import Scenario
 
 SHELL = [sys.executable, "-m", "sojourn.engines.emulated.shell"]
@@ -53,13 +52,7 @@ def links(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def arguments(
-    scenario: Scenario,
-    seed: int,
-    folder: Path,
-    spec: dict[str, Any],
-    ports: Ports,
-    live: LiveOptions,
-    enter: NodeShell | None = None,
+    scenario: Scenario, spec: dict[str, Any], folder: Path, live: LiveOptions, enter: NodeShell | None = None
 ) -> list[str]:
     """Command line that runs a scenario whose clients read `spec` from `folder / "spec.json"`.
 
@@ -69,12 +62,12 @@ def arguments(
     script = [sys.executable, programs.__file__]
     topology = {
         "scenario": scenario.canonical,
-        "seed": seed,
+        "seed": spec["seed"],
         "log": None if enter else str(folder),
         "gso": "keep" if document["flows"][0].get("gso") else "cut",
-        "classes": ports.classes,
-        "hosts": ports.hosts,
-        "server": [*script, "serve", *map(str, ports.all)],
+        "classes": spec["classes"],
+        "hosts": spec["hosts"],
+        "server": [*script, "serve", *map(str, spec["ports"])],
         "client": [*script, "client", str(folder / "spec.json")],
         "enter": {"node": enter.node, "command": enter.command} if enter else None,
         "name": live.name,
