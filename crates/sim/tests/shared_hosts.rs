@@ -99,9 +99,8 @@ fn nodes_of_kind_host_are_hosts() {
              delay = \"9 ms\"\naqm = \"cake\"\nlimit = \"10000 packets\"\n[[links]]\nname = \"lan\"\nfrom = \"home\"\nto = \"pc\"\nrate = \"1 Gbit/s\"\n\
              [probes]\npackets = true\n[[flows]]\nkind = \"tcp\"\nfrom = \"server\"\nto = \"pc\"\ncount = 4\n\
              [[flows]]\nkind = \"tcp\"\nfrom = \"server\"\nto = \"pc\"\n\
-             [[flows]]\nkind = \"tcp\"\nfrom = \"pc\"\nto = \"server\"\nrate = \"1 Mbit/s\""
+             [[flows]]\nkind = \"cbr\"\nfrom = \"pc\"\nto = \"server\"\nrate = \"1 Mbit/s\""
         )
-        .replace("kind = \"tcp\"\nfrom = \"pc\"\nto = \"server\"\nrate", "kind = \"cbr\"\nfrom = \"pc\"\nto = \"server\"\nrate")
     };
     let (hosts, routers) = (run(&nodes("host")), run(&nodes("router")));
     let of_tcp = |output: &Output| {

@@ -77,7 +77,7 @@ pub struct Direction {
     gso_keep: bool,
     /// Whether frames have a link-layer header.
     ethernet: bool,
-    /// Classes of packets by port.
+    /// Classes and hosts of packets by port.
     ports: PortRules,
     /// Current configuration, and planned changes.
     current: CurrentConfig,

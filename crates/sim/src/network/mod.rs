@@ -153,11 +153,10 @@ impl<P: Probe, T: Topology> Network<P, T> {
     pub fn move_slot(&mut self, slot: u32, (group, index): (u32, u32)) {
         let (source, sink) = self.host_table.pair(group, index);
         let route = &mut self.slots.routes[slot as usize];
-        let (is_source_wired, is_sink_wired) = (route.cell_at(true).is_none(), route.cell_at(false).is_none());
-        if is_source_wired {
+        if route.cell_at(true).is_none() {
             route.hosts.0 = source;
         }
-        if is_sink_wired {
+        if route.cell_at(false).is_none() {
             route.hosts.1 = sink;
         }
     }

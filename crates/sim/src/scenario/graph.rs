@@ -106,6 +106,11 @@ impl Graph {
         read_node(table, name, &self.nodes, &self.numbers)
     }
 
+    /// Whether a node of kind `host` has this name.
+    pub(super) fn is_host(&self, name: &str) -> bool {
+        self.numbers.get(name).is_some_and(|&number| self.nodes[number].kind == NodeKind::Host)
+    }
+
     /// Path from node `from` to node `to` with the minimum sum of `delays` (per link), or none if there is no path.
     /// Ties go to the path with fewer hops, then to the one whose link is first in the file at the first difference, so
     /// the result does not depend on the search.

@@ -4,7 +4,8 @@
 //! packet in a capture. Ends with one name are on one host. The ends of a group that names none are two hosts of its
 //! own. Queues see the numbers of hosts. Stations of a wireless LAN are hosts by themselves.
 
-use super::{Direction, Error, FlowSpec, Graph, Middlebox, NodeKind, Scenario, Traffic, WlanSpec};
+use super::{Direction, Error, FlowSpec, Graph, Middlebox, Scenario, Traffic, WlanSpec};
+use crate::endpoint::Side;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -20,7 +21,6 @@ pub struct HostTable {
 impl HostTable {
     /// The hosts of a scenario.
     pub fn of(scenario: &Scenario) -> Self {
-        let names = Names { graph: scenario.graph.as_ref() };
         let stations: usize = scenario.cells().map(|cell| 1 + cell.wlan.station_count() as usize).sum();
         // Each end has a number of its own, which its first host takes; stations and further hosts follow.
         let mut free = (2 * scenario.flows.len() + stations) as u32..;
@@ -32,12 +32,12 @@ impl HostTable {
                 None => new(),
             }
         };
-        let mut end = |group: u32, flow: &FlowSpec, end: End| {
-            let own = 2 * group + end as u32;
-            (0..).zip(names.of(flow, end)).map(|named| number(own, named)).collect()
+        let mut end = |group: u32, flow: &FlowSpec, side: Side| {
+            let own = 2 * group + side as u32;
+            (0..).zip(flow.names_of_hosts(side, scenario.graph.as_ref())).map(|named| number(own, named)).collect()
         };
         let groups = (0..).zip(&scenario.flows);
-        let groups = groups.map(|(group, flow)| [End::Source, End::Sink].map(|of| end(group, flow, of))).collect();
+        let groups = groups.map(|(group, flow)| Side::BOTH.map(|side| end(group, flow, side))).collect();
         let address = |((name, _), number): (Name, u32)| Some((number, name.parse().ok()?));
         Self { groups, addresses: known.into_iter().filter_map(address).collect() }
     }
@@ -56,71 +56,47 @@ impl HostTable {
     }
 }
 
-/// An end of a flow.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum End {
-    Source,
-    Sink,
-}
-
 /// Name of a host, and its number among those of the group that a name is spread over.
 type Name = (String, u32);
 
-/// The names of hosts in a scenario.
-struct Names<'a> {
-    graph: Option<&'a Graph>,
-}
-
-impl Names<'_> {
-    /// Names of the hosts at one end of a group, in the order of its flows; none for a host of its own.
-    fn of(&self, flow: &FlowSpec, end: End) -> Vec<Option<Name>> {
+impl FlowSpec {
+    /// Names of the hosts at one end, in the order of the group's flows; none for a host of its own.
+    fn names_of_hosts(&self, side: Side, graph: Option<&Graph>) -> Vec<Option<Name>> {
         let of_address = |address: IpAddr| Some((address.to_string(), 0));
-        match &flow.traffic {
+        match &self.traffic {
             Traffic::Pcap(spec) => {
-                let hosts: Vec<_> = spec.replayed_ends().map(|ends| of_address(ends[end as usize])).collect();
+                let hosts: Vec<_> = spec.replayed_ends().map(|ends| of_address(ends[side as usize])).collect();
                 return if hosts.is_empty() { vec![None] } else { hosts };
             }
             Traffic::Endpoint(spec) => {
                 if let Some(pair) = &spec.address {
-                    return vec![of_address(pair.0[end as usize])];
+                    return vec![of_address(pair.0[side as usize])];
                 }
             }
             _ => {}
         }
-        let name = flow.host_at(end).or_else(|| self.host_node(flow, end));
-        let count = if flow.is_home(end) { flow.hosts.unwrap_or(1) } else { 1 };
+        let host_node = || self.node_at(side).filter(|node| graph.is_some_and(|graph| graph.is_host(node)));
+        let name = self.host_at(side).or_else(host_node);
+        let count = if self.is_home(side) { self.hosts.unwrap_or(1) } else { 1 };
         (0..count).map(|place| name.map(|name| (name.to_string(), place))).collect()
     }
 
-    /// Name of the node of kind `host` at one end.
-    fn host_node<'s>(&self, flow: &'s FlowSpec, end: End) -> Option<&'s str> {
-        let name = flow.node_at(end)?;
-        self.is_host(name).then_some(name)
-    }
-
-    fn is_host(&self, node: &str) -> bool {
-        let nodes = self.graph.map_or(&[][..], |graph| &graph.nodes);
-        nodes.iter().any(|one| one.kind == NodeKind::Host && one.name == node)
-    }
-}
-
-impl FlowSpec {
     /// Whether an end is the one at the home, which `host` and `hosts` name: the sink of data over `link`, the source
     /// of data over `reverse`, and with `nodes` the sink.
-    fn is_home(&self, end: End) -> bool {
-        (end == End::Sink) == (self.direction == Direction::Forward)
+    fn is_home(&self, side: Side) -> bool {
+        (side == Side::Sink) == (self.direction == Direction::Forward)
     }
 
     /// Name that a key gives the host of an end.
-    fn host_at(&self, end: End) -> Option<&str> {
-        if self.is_home(end) { self.host.as_deref() } else { self.peer_host.as_deref() }
+    fn host_at(&self, side: Side) -> Option<&str> {
+        if self.is_home(side) { self.host.as_deref() } else { self.peer_host.as_deref() }
     }
 
     /// Node of an end, in a graph.
-    fn node_at(&self, end: End) -> Option<&str> {
-        match end {
-            End::Source => self.from.as_deref(),
-            End::Sink => self.to.as_deref(),
+    fn node_at(&self, side: Side) -> Option<&str> {
+        match side {
+            Side::Source => self.from.as_deref(),
+            Side::Sink => self.to.as_deref(),
         }
     }
 }
@@ -128,7 +104,7 @@ impl FlowSpec {
 impl Scenario {
     /// Rejects names of hosts where something else decides which host an end is, and a host at two nodes.
     pub(super) fn check_hosts(&self) -> Result<(), Error> {
-        let names = Names { graph: self.graph.as_ref() };
+        let is_host = |node: &str| self.graph.as_ref().is_some_and(|graph| graph.is_host(node));
         let wlans: Vec<Option<&WlanSpec>> = self.wlans().collect();
         let mut places: BTreeMap<&str, &str> = BTreeMap::new();
         for (i, flow) in self.flows.iter().enumerate() {
@@ -137,8 +113,8 @@ impl Scenario {
                 return error(key, text.into());
             }
             let (source, sink) = flow.paths.stations(|hop| wlans[hop].is_some());
-            for (end, station) in [(End::Source, source), (End::Sink, sink)] {
-                let (is_home, name) = (flow.is_home(end), flow.host_at(end));
+            for (side, station) in Side::BOTH.into_iter().zip([source, sink]) {
+                let (is_home, name) = (flow.is_home(side), flow.host_at(side));
                 let spread = flow.hosts.filter(|_| is_home);
                 let key = match (name, spread) {
                     (None, None) => continue,
@@ -149,15 +125,15 @@ impl Scenario {
                 if station.is_some() {
                     return error(key, "this end is at a station, which is a host; write its number as station".into());
                 }
-                let Some(node) = flow.node_at(end) else { continue };
-                if names.is_host(node) && (name.is_some_and(|name| name != node) || spread.is_some()) {
+                let Some(node) = flow.node_at(side) else { continue };
+                if is_host(node) && (name.is_some_and(|name| name != node) || spread.is_some()) {
                     return error(
                         key,
                         format!("{node:?} is a host by itself; leave it out, or make the node a router"),
                     );
                 }
                 let Some(name) = name else { continue };
-                let other = if names.is_host(name) { name } else { places.entry(name).or_insert(node) };
+                let other = if is_host(name) { name } else { places.entry(name).or_insert(node) };
                 if other != node {
                     let text = format!("{name:?} is at {other:?} and cannot be at {node:?} too; write another name");
                     return error(key, text);
