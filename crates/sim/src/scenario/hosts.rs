@@ -38,8 +38,10 @@ impl HostTable {
         };
         let groups = (0..).zip(&scenario.flows);
         let groups = groups.map(|(group, flow)| Side::BOTH.map(|side| end(group, flow, side))).collect();
-        let address = |((name, _), number): (Name, u32)| Some((number, name.parse().ok()?));
-        Self { groups, addresses: known.into_iter().filter_map(address).collect() }
+        // Of the hosts that a name is spread over, the first has the address.
+        let first = known.into_iter().filter(|&((_, place), _)| place == 0);
+        let addresses = first.filter_map(|((name, _), number)| Some((number, name.parse().ok()?))).collect();
+        Self { groups, addresses }
     }
 
     /// Hosts of the source and of the sink of flow number `member` of a group. The members of a capture's group are the

@@ -27,6 +27,15 @@ fn names_are_in_the_canonical_form() {
 }
 
 #[test]
+fn one_host_of_a_group_has_the_address_that_names_them() {
+    let table = HostTable::of(
+        &parse_with(SMALL, &[("flows.0.count", "3"), ("flows.0.hosts", "3"), ("flows.0.host", "10.9.8.7")]).unwrap(),
+    );
+    assert_eq!([0, 1, 2].map(|member| table.pair(0, member).1), [1, 2, 3]);
+    assert_eq!(table.addresses().keys().collect::<Vec<_>>(), [&1]);
+}
+
+#[test]
 fn an_endpoint_is_at_the_host_of_its_address() {
     let text = "duration = \"1 s\"\n[link]\nrate = \"10 Mbit/s\"\n[[flows]]\nkind = \"tcp\"\nhost = \"10.0.3.1\"\n\
                 [[flows]]\nkind = \"endpoint\"\nname = \"call\"\naddress = [\"10.0.3.2\", \"10.0.3.1\"]\n\
